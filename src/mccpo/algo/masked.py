@@ -1,0 +1,83 @@
+"""The masked softmax: a policy that cannot choose what the learner is not ready for.
+
+Whatever the logits are, the probability outside the mask is exactly 0 and no sampler returns an index outside it. The
+functions take NumPy and JAX arrays alike, batched over leading axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+REFUSAL = -1
+
+
+class Masked(NamedTuple):
+    """A distribution over the ready actions.
+
+    `degenerate` is true where the logits gave none (a NaN or +inf inside the mask, or -inf throughout it) and the
+    uniform distribution over the ready actions took its place, and where nothing is ready: then `probs` is all zeros.
+    """
+
+    probs: Float[Array, "*batch actions"]
+    log_probs: Float[Array, "*batch actions"]
+    degenerate: Bool[Array, "*batch"]
+
+
+def masked_softmax(logits: Float[Array, "*batch actions"], mask: Bool[Array, "*batch actions"]) -> Masked:
+    """The softmax of the logits over the mask; `log_probs` is -inf outside it."""
+    xp: Any = logits.__array_namespace__()
+    inside = xp.where(mask, logits, -xp.inf)
+    # Outside the mask the logits may be NaN or infinite, which must not leak into the maximum or the gradient.
+    usable = xp.where(mask, ~xp.isnan(logits) & (logits < xp.inf), True).all(axis=-1) & (inside > -xp.inf).any(axis=-1)
+    clean = xp.where(usable[..., None], inside, xp.where(mask, 0.0, -xp.inf))
+    anything = mask.any(axis=-1)
+    top = xp.where(anything, xp.max(xp.where(clean > -xp.inf, clean, -xp.finfo(clean.dtype).max), axis=-1), 0.0)
+    alive = clean > -xp.inf
+    shifted = xp.where(alive, clean - top[..., None], 0.0)
+    weights = xp.where(alive, xp.exp(shifted), 0.0)
+    total = xp.where(anything, weights.sum(axis=-1), 1.0)
+    log_probs = xp.where(alive, shifted - xp.log(total)[..., None], -xp.inf)
+    return Masked(weights / total[..., None], log_probs, ~(usable & anything))
+
+
+def mix(
+    probs: Float[Array, "*batch actions"], frontier: Bool[Array, "*batch actions"], rate: Float[Array, "*batch"] | float
+) -> Float[Array, "*batch actions"]:
+    """The executed policy π̃ = (1 - ε) π + ε U(F), with ε = `rate` where the frontier F is not empty and 0 elsewhere."""
+    xp: Any = probs.__array_namespace__()
+    size = frontier.sum(axis=-1, keepdims=True)
+    rate = xp.where(size > 0, xp.asarray(rate)[..., None], 0.0)
+    return (1 - rate) * probs + rate * frontier / xp.maximum(size, 1)
+
+
+def sample(
+    uniform: Float[Array, "*batch"], probs: Float[Array, "*batch actions"], mask: Bool[Array, "*batch actions"]
+) -> Int[Array, "*batch"]:
+    """Draws an action by inverse CDF from one uniform number; ends on the last ready index, `REFUSAL` if there is none.
+
+    Rounding can leave the cumulative sum below a uniform number close to 1: the count then runs past every ready
+    action, and is brought back to the last one that has any probability.
+    """
+    xp: Any = probs.__array_namespace__()
+    probs = xp.where(mask, probs, 0.0)
+    cumulative = xp.cumsum(probs, axis=-1)
+    drawn = (cumulative <= uniform[..., None]).sum(axis=-1)
+    places = xp.arange(probs.shape[-1])
+    last = xp.max(xp.where(probs > 0, places, REFUSAL), axis=-1)
+    return xp.minimum(drawn, last)
+
+
+def sample_gumbel(
+    key: PRNGKeyArray, log_probs: Float[Array, "*batch actions"], mask: Bool[Array, "*batch actions"]
+) -> Int[Array, "*batch"]:
+    """Draws an action by the Gumbel-max trick from the log-probabilities of `masked_softmax`.
+
+    For callers that hold log-probabilities and no probabilities. Returns `REFUSAL` where nothing is ready.
+    """
+    possible = mask & (log_probs > -jnp.inf)
+    noisy = jnp.where(possible, log_probs + jax.random.gumbel(key, log_probs.shape), -jnp.inf)
+    return jnp.where(possible.any(axis=-1), jnp.argmax(noisy, axis=-1), REFUSAL)

@@ -1,0 +1,114 @@
+"""A method is data: which mask, which shaping, which multiplier rule, which frontier rate, which filter.
+
+Because every field is an array, one compiled program serves all methods: they differ in numbers, not in code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from mccpo.env import Environment
+from mccpo.errors import InputError
+
+FRONTIER_RATE = 0.1
+FILTERS = ("none", "block", "renormalise")
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method in words: what a user names, and what a table's row stands for.
+
+    `filter` "environment" is the rule by which the environment's authors filter: see `Environment.filter`.
+    """
+
+    name: str
+    masked: bool = False
+    shaping: Mapping[str, float] = field(default_factory=dict)
+    constrained: bool = False
+    frontier_rate: float = 0.0
+    filter: Literal["none", "block", "renormalise", "environment"] = "none"
+
+
+class Method(eqx.Module):
+    """A method as the numbers that the compiled learner reads.
+
+    - `masked`: whether the policy is confined to the ready set.
+    - `shaping`: subtracted from the reward per unit of each cost.
+    - `constrained`: 1.0 where the multipliers act, 0.0 where they stay at zero.
+    - `frontier_rate`: ε_min of the frontier mixing.
+    - `filter`: an index into `FILTERS`, applied at execution only.
+    """
+
+    masked: Bool[Array, ""]
+    shaping: Float[Array, " costs"]
+    constrained: Float[Array, ""]
+    frontier_rate: Float[Array, ""]
+    filter: Int[Array, ""]
+
+
+# The paper prices c2 at 0.5 and c4 at 1.0; the gate has one cost, which its construction calls c2.
+_SHAPING = {"c": 0.5, "c2": 0.5, "c4": 1.0}
+_MC_CPO = MethodSpec("mc-cpo", masked=True, constrained=True, frontier_rate=FRONTIER_RATE)
+
+METHODS: dict[str, MethodSpec] = {
+    spec.name: spec
+    for spec in (
+        MethodSpec("unconstrained"),
+        MethodSpec("reward-shaped", shaping=_SHAPING),
+        MethodSpec("post-hoc", filter="environment"),
+        _MC_CPO,
+        replace(_MC_CPO, name="mc-cpo-no-frontier", frontier_rate=0.0),
+        MethodSpec("post-hoc-block", filter="block"),
+        MethodSpec("post-hoc-renormalise", filter="renormalise"),
+    )
+}
+PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
+
+
+def method_spec(name: str) -> MethodSpec:
+    """A method by name."""
+    if name not in METHODS:
+        raise InputError(f"unknown method '{name}'", fix=f"choose from {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def as_numbers(spec: MethodSpec, env: Environment[Any]) -> Method:
+    """The numbers of a method on an environment."""
+    rule = env.filter if spec.filter == "environment" else spec.filter
+    return Method(
+        masked=jnp.asarray(spec.masked),
+        shaping=jnp.array([spec.shaping.get(name, 0.0) for name in env.cost_names]),
+        constrained=jnp.asarray(float(spec.constrained)),
+        frontier_rate=jnp.asarray(spec.frontier_rate),
+        filter=jnp.asarray(FILTERS.index(rule)),
+    )
+
+
+def execute(
+    method: Method,
+    probs: Float[Array, "*batch actions"],
+    mask: Bool[Array, "*batch actions"],
+    hack: Bool[Array, " actions"],
+) -> Float[Array, "*batch actions+1"]:
+    """The executed policy: the trained one through the method's filter. The last action is the no-op.
+
+    `block` turns every filtered action into the no-op; `renormalise` spreads its probability over the actions that are
+    let through, in proportion (uniformly where they have none).
+    """
+    safe = mask & ~hack
+    kept = jnp.where(safe, probs, 0.0)
+    total = kept.sum(axis=-1, keepdims=True)
+    even = safe / jnp.maximum(safe.sum(axis=-1, keepdims=True), 1)
+    spread = jnp.where(total > 0, kept / jnp.where(total > 0, total, 1.0), even)
+    nothing = jnp.zeros_like(total)
+    return jnp.select(
+        [method.filter == FILTERS.index("block"), method.filter == FILTERS.index("renormalise")],
+        [jnp.concatenate([kept, 1 - total], axis=-1), jnp.concatenate([spread, nothing], axis=-1)],
+        jnp.concatenate([probs, nothing], axis=-1),
+    )

@@ -1,0 +1,133 @@
+"""The command line itself: which commands there are, and how a call ends.
+
+Commands are named by import path and loaded when they are called, so that `mccpo --help` stays quick; a command's
+module imports what is heavy inside its functions. No command may have a flag named `--config`, `--debug`,
+`--print-config` or `--data`: the first three belong to every command, and `MCCPO_DATA` names the folder of real data.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from cyclopts.exceptions import CycloptsError, UnknownCommandError
+
+from mccpo._version import __version__
+from mccpo.cli import settings
+from mccpo.errors import MccpoError
+
+COMMANDS = {
+    "compare": ("mccpo.cli.compare:compare", "Train and evaluate the methods on an environment, side by side."),
+    "reproduce": ("mccpo.cli.reproduce:reproduce", "Run the paper's protocol and set our numbers beside its own."),
+    "report": ("mccpo.cli.report:report", "Make one self-contained report of runs."),
+    "solve": ("mccpo.cli.solve:solve", "Find the exact optimum of a finite environment."),
+    "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw and convert prerequisite graphs."),
+    "bench": ("mccpo.cli.bench:bench", "Measure the speed."),
+}
+"""Every command: where it is and what it is for, in the order of the help page."""
+
+
+def build_app() -> App:
+    """The commands, none of them loaded yet."""
+    app = App(
+        name="mccpo",
+        help="Tutoring policies that cannot teach what a learner is not ready for.",
+        version=__version__,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+    )
+    app["--help"].sort_key = app["--version"].sort_key = 100
+    for position, (name, (path, purpose)) in enumerate(COMMANDS.items()):
+        app.command(path, name=name, help=purpose, sort_key=position)
+    app.meta.default(_launcher(app))
+    app.meta.group_parameters = "Settings of every command"
+    app.meta.suppress_keyboard_interrupt = False  # main gives Ctrl-C its line and code
+    return app
+
+
+def _launcher(app: App) -> Callable[..., object]:
+    def launch(
+        *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+        config: Annotated[Path | None, Parameter(env_var="MCCPO_CONFIG")] = None,
+        print_config: Annotated[bool, Parameter(negative="")] = False,
+        debug: Annotated[bool, Parameter(negative="")] = False,
+    ) -> object:
+        """Runs one command.
+
+        Parameters
+        ----------
+        config
+            A TOML file of settings; ./mccpo.toml is read where it exists. Flags go before MCCPO_* variables, and those
+            before the file.
+        print_config
+            Print the settings that the command would run with, and stop.
+        debug
+            Show the traceback of an error.
+        """
+        del debug  # main looks for it itself: it must work for errors in the call, too
+        file = settings.load(config)
+        app.config = settings.providers(file)
+        command, bound, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
+        names, apps, _ = app.parse_commands(tokens)
+        if names:
+            settings.refuse_unknown(apps, names, file)
+        if names and print_config:
+            settings.show(names, bound)
+            return None
+        return command(*bound.args, **bound.kwargs)
+
+    return launch
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs `mccpo` and returns its exit code: 0 done, 1 failed, 2 wrong call or input, 3 a gate failed, 130 stopped."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # names of concepts are in any language, whatever the locale
+    app = build_app()
+    try:
+        app.meta(tokens, print_error=False, exit_on_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (`| head`) has gone: there is nobody to tell, and Python's own last flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in tokens:
+            traceback.print_exception(error)
+        message, code = _ending(error)
+        sys.stderr.write(f"mccpo: {' '.join(message.split())}\n")
+        return code
+    return 0
+
+
+def _ending(error: BaseException) -> tuple[str, int]:
+    """What to tell the user about an error, and the exit code it means."""
+    match error:
+        case MccpoError():
+            return str(error), error.exit_code
+        case UnknownCommandError():
+            return _unknown_command(error), 2
+        case CycloptsError():
+            error.verbose = False
+            return str(error), 2
+        case KeyboardInterrupt():
+            return "stopped", 130
+    return f"internal error: {type(error).__name__}: {error} (run with --debug for the traceback)", 1
+
+
+def _unknown_command(error: UnknownCommandError) -> str:
+    # cyclopts would load every command to say this
+    token = (error.unused_tokens or [""])[0]
+    commands = [name for name in (error.app or ()) if not name.startswith("-")]
+    close = difflib.get_close_matches(token, commands, n=1)
+    return f"there is no command {token!r}; " + (
+        f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(commands)}"
+    )

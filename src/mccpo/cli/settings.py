@@ -1,0 +1,155 @@
+"""Where a command's settings come from: flags, then `MCCPO_*` variables, then a TOML file, then defaults.
+
+A setting is named by its flag. In a file it stands in the table of its command, or above all tables for every command
+that has such a flag:
+
+    seeds = 10
+    [curriculum.show]
+    theta = 0.6
+
+A variable likewise names the command, `MCCPO_CURRICULUM_SHOW_THETA`, or leaves it out, `MCCPO_THETA`. What names a
+command wins over what does not. A setting that no command has is an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cyclopts import App
+from cyclopts.config import Dict, Env
+
+from mccpo.cli.output import dump_json
+from mccpo.errors import InputError
+
+PREFIX = "MCCPO_"
+DEFAULT_FILE = "mccpo.toml"
+RESERVED = frozenset({"MCCPO_DATA", "MCCPO_CONFIG"})
+"""Variables that are not settings of a command."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A settings file: its tables by command, and the settings above them that hold for every command."""
+
+    path: str
+    tables: dict[str, Any]
+    shared: dict[str, Any]
+
+
+def load(path: Path | None) -> File:
+    """Reads the settings file, or `./mccpo.toml` when none is named and it exists."""
+    chosen = path or Path(DEFAULT_FILE)
+    if path is None and not chosen.exists():
+        return File(str(chosen), {}, {})
+    try:
+        content = tomllib.loads(chosen.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {chosen}: {error.strerror or error}", fix="check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{chosen} is not TOML: {error}", fix="correct it") from error
+    tables = {key: value for key, value in content.items() if isinstance(value, dict)}
+    return File(str(chosen), tables, {key: value for key, value in content.items() if key not in tables})
+
+
+def providers(file: File) -> tuple[Callable[..., Any], ...]:
+    """The sources of settings below the flags, the strongest first."""
+    return (
+        Env(PREFIX, command=True, show=False),
+        Env(PREFIX, command=False, show=False),
+        Dict(file.tables, source=file.path),
+        Dict(file.shared, source=file.path, use_commands_as_keys=False, allow_unknown=True),
+    )
+
+
+def refuse_unknown(apps: Sequence[App], names: Sequence[str], file: File) -> None:
+    """Refuses a variable or a key of the file that belongs to no command, as a slip of the pen would.
+
+    `apps` leads from the root to the command that runs, whose names are `names`.
+    """
+    root, own = apps[0], _flags(apps[-1])
+    _refuse_tables(file.tables, root, file.path)
+    loose = {key: f"{key} in {file.path}" for key in file.shared} | _loose_variables(root, names, own)
+    doubtful = {key: what for key, what in loose.items() if not _is_flag(key, own)}
+    if doubtful:
+        everywhere = own.union(*(_flags(command) for command in _commands(root)))  # loads them all: only when in doubt
+        for key, what in doubtful.items():
+            if not _is_flag(key, everywhere):
+                raise InputError(f"{what} is a setting that no command has", fix=f"there are {_listed(everywhere)}")
+
+
+def show(names: Sequence[str], bound: inspect.BoundArguments) -> None:
+    """Prints the settings that a command would run with, as the table of a settings file (or as JSON with `--json`)."""
+    bound.apply_defaults()
+    values = {key.replace("_", "-"): value for key, value in bound.arguments.items()}
+    if values.get("json"):
+        sys.stdout.write(dump_json(values) + "\n")
+        return
+    lines = [f"[{'.'.join(names)}]"]
+    for (key, value), parameter in zip(values.items(), bound.signature.parameters.values(), strict=True):
+        if value is None:
+            lines.append(f"# {key} is not set")
+        elif parameter.kind is parameter.POSITIONAL_ONLY:  # what the command works on is no setting
+            lines.append(f"# {key} is {dump_json(value)}")
+        else:
+            lines.append(f"{key} = {dump_json(value)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _refuse_tables(tables: dict[str, Any], app: App, path: str, parents: tuple[str, ...] = ()) -> None:
+    commands = [command for command in app if not command.startswith("-")]
+    for name, content in tables.items():
+        here = (*parents, name)
+        if name not in commands:
+            close = difflib.get_close_matches(name, commands, n=1)
+            fix = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(commands)}"
+            raise InputError(f"{path} has [{'.'.join(here)}], which is not a command", fix=fix)
+        if app[name].default_command is None:  # a group of commands, which has no settings of its own
+            _refuse_tables(content, app[name], path, here)
+
+
+def _loose_variables(root: App, names: Sequence[str], own: frozenset[str]) -> dict[str, str]:
+    """The variables that name no command; one that names the running command but none of its flags is refused."""
+    loose: dict[str, str] = {}
+    running = _variable_start(names)
+    others = tuple(_variable_start((name,)) for name in root)
+    for variable in sorted(os.environ.keys() - RESERVED):
+        if variable.startswith(running):
+            if not _is_flag(variable.removeprefix(running), own):
+                raise InputError(f"the variable {variable} sets nothing", fix=f"the flags are {_listed(own)}")
+        elif variable.startswith(PREFIX) and not variable.startswith(others):
+            loose[variable.removeprefix(PREFIX)] = f"the variable {variable}"
+    return loose
+
+
+def _variable_start(names: Sequence[str]) -> str:
+    return PREFIX + "_".join(names).upper() + "_"
+
+
+def _commands(app: App) -> Iterator[App]:
+    for name in app:
+        if not name.startswith("-"):
+            yield app[name]
+            yield from _commands(app[name])
+
+
+def _flags(command: App) -> frozenset[str]:
+    if command.default_command is None:
+        return frozenset()
+    arguments = command.assemble_argument_collection()
+    return frozenset(name.removeprefix("--").lower() for argument in arguments for name in argument.names)
+
+
+def _is_flag(key: str, flags: frozenset[str]) -> bool:
+    return key.lower().replace("_", "-") in flags
+
+
+def _listed(flags: frozenset[str]) -> str:
+    return ", ".join(sorted(flag for flag in flags if not flag.startswith("no-"))) or "none"

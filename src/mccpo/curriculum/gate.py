@@ -1,0 +1,74 @@
+"""The gate: which concepts a learner is ready for, and what holds back the others.
+
+The functions that policies use take arrays of NumPy and of JAX alike and never look at values, so they can be compiled;
+those that check a user's input take NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccpo.errors import InputError
+
+if TYPE_CHECKING:
+    from mccpo.curriculum.graph import Curriculum
+
+
+def ready(sparse: npt.NDArray[np.int32], K: Any, theta: Any) -> Any:
+    """Says for each concept whether all its prerequisites, listed in `sparse`, have mastery of at least `theta`."""
+    if isinstance(theta, int | float):
+        check_theta(theta)
+    concepts = sparse.shape[0]
+    if not K.ndim or K.shape[-1] != concepts:
+        raise InputError(
+            f"mastery of shape {tuple(K.shape)} does not fit {concepts} concepts",
+            fix="give one mastery for each concept, on the last axis",
+        )
+    xp = K.__array_namespace__()
+    # The padding points one past the end, at a mastery that no threshold exceeds. NaN passes no comparison, so an
+    # unknown mastery keeps the gate shut.
+    always = xp.full((*K.shape[:-1], 1), math.inf, dtype=K.dtype)
+    padded = xp.concat([K, always], axis=-1)
+    return xp.all(xp.take(padded, sparse, axis=-1) >= theta, axis=-1)
+
+
+def frontier(mask: Any, previous_mask: Any) -> Any:
+    """Says which concepts have just become ready: those in `mask` that were not in `previous_mask`."""
+    return mask & ~previous_mask
+
+
+def blocking(curriculum: Curriculum, K: npt.NDArray[np.floating[Any]], theta: float) -> dict[str, tuple[str, ...]]:
+    """For each concept that is not ready, the prerequisites that are not yet mastered (for one learner, K: [V])."""
+    check_theta(theta)
+    unmastered = {name for name, mastery in zip(curriculum.concepts, K, strict=True) if not mastery >= theta}
+    held: dict[str, list[str]] = {}
+    for prerequisite, concept in curriculum.edges:
+        if prerequisite in unmastered:
+            held.setdefault(concept, []).append(prerequisite)
+    return {name: tuple(held[name]) for name in curriculum.concepts if name in held}
+
+
+def check_theta(theta: float) -> None:
+    """Refuses a mastery threshold that does not lie strictly between 0 and 1."""
+    if not 0.0 < theta < 1.0:
+        raise InputError(f"theta is {theta}", fix="give a mastery threshold strictly between 0 and 1, such as 0.7")
+
+
+def check_mastery(K: npt.ArrayLike, curriculum: Curriculum) -> npt.NDArray[np.float64]:
+    """Gives a user's mastery, [..., V], as an array; one that is NaN or outside [0, 1] is refused by concept."""
+    mastery = np.asarray(K, dtype=np.float64)
+    if not mastery.ndim or mastery.shape[-1] != len(curriculum):
+        raise InputError(
+            f"mastery of shape {mastery.shape} does not fit {len(curriculum)} concepts",
+            fix="give one mastery for each concept, on the last axis",
+        )
+    wrong = np.argwhere(~((mastery >= 0.0) & (mastery <= 1.0)))
+    if len(wrong):
+        where = tuple(wrong[0])
+        name = curriculum.concepts[where[-1]]
+        raise InputError(f"the mastery of {name!r} is {mastery[where]}", fix="give a number from 0 to 1")
+    return mastery

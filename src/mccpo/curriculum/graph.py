@@ -1,0 +1,308 @@
+"""What depends on what: the prerequisite graph."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from mccpo.curriculum import formats, gate
+from mccpo.curriculum.raw import Edge, RawConcept, RawGraph, arrow, fault_in_name
+from mccpo.errors import InputError
+
+DEFAULT_DEMAND = 0.5
+"""The demand of a concept for which none is given: the middle of the scale."""
+
+
+class Prerequisites(NamedTuple):
+    """Who needs whom, by position in `Curriculum.concepts`."""
+
+    sparse: npt.NDArray[np.int32]
+    """[V, max in-degree]: the prerequisites of each concept, padded with V."""
+    dense: npt.NDArray[np.bool_]
+    """[V, V]: `dense[v, u]` says that u is a prerequisite of v."""
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Curriculum:
+    """Concepts and their prerequisites: an acyclic graph that never changes.
+
+    Equal content is equal and hashes alike, so a curriculum can be a static field of a compiled environment.
+    """
+
+    concepts: tuple[str, ...]
+    """Names, every prerequisite before what needs it; otherwise in the order given."""
+    edges: tuple[Edge, ...]
+    """(prerequisite, concept) pairs, by concept and then prerequisite in the order of `concepts`."""
+    demand: npt.NDArray[np.float64]
+    """[V]: how much each concept asks of a learner, from 0 (nothing) to 1; 0.5 where none was given."""
+
+    def __init__(
+        self,
+        edges: Iterable[Edge],
+        concepts: Iterable[str] | None = None,
+        demand: Mapping[str, float] | Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
+    ) -> None:
+        pairs = [(str(prerequisite), str(concept)) for prerequisite, concept in edges]
+        stated = None if concepts is None else [str(name) for name in concepts]
+        names = list(dict.fromkeys(name for pair in pairs for name in pair)) if stated is None else stated
+        _check_names(names)
+        _check_edges(pairs, names)
+        order = _topological_order(names, pairs)
+        position = {name: index for index, name in enumerate(order)}
+        values = _demand_by_name(demand, names, ordered=stated is not None)
+        array = np.array([values[name] for name in order], dtype=np.float64) + 0.0  # so that -0.0 equals 0.0
+        array.setflags(write=False)
+        pairs.sort(key=lambda pair: (position[pair[1]], position[pair[0]]))
+        object.__setattr__(self, "concepts", tuple(order))
+        object.__setattr__(self, "edges", tuple(pairs))
+        object.__setattr__(self, "demand", array)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[Edge],
+        concepts: Iterable[str] | None = None,
+        demand: Mapping[str, float] | Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
+    ) -> Curriculum:
+        """Builds a curriculum from (prerequisite, concept) pairs of names.
+
+        `concepts` lists every concept, in the order to keep where prerequisites allow; without it the concepts are
+        those that the edges name. `demand` maps names to numbers in [0, 1], or lists one number for each of `concepts`.
+        A cycle, a self-loop, a repeated name or edge, and an edge that names an unknown concept are refused.
+        """
+        return cls(edges, concepts, demand)
+
+    @classmethod
+    def from_raw(cls, raw: RawGraph) -> Curriculum:
+        """Builds a curriculum from what a file states, refusing what would make its meaning doubtful.
+
+        A row or an edge that merely repeats another is taken once. A name that comes twice with different
+        prerequisites or demand, a dangling prerequisite, a self-loop or a cycle is refused, with the way to repair it.
+        """
+        fix = f"run `mccpo curriculum check {raw.source} --repair OUT`"
+        rows: dict[str, RawConcept] = {}
+        for row in raw.rows:
+            first = rows.setdefault(row.name, row)
+            if set(first.prerequisites) != set(row.prerequisites) or first.demand != row.demand:
+                raise InputError(f"{raw.source}: concept {row.name!r} is stated twice, differently", fix=fix)
+        for prerequisite, concept in raw.edges:
+            if prerequisite not in rows:
+                raise InputError(f"{raw.source}: {concept!r} needs {prerequisite!r}, which is not a concept", fix=fix)
+        try:
+            return cls(dict.fromkeys(raw.edges), rows, raw.demand)
+        except InputError as error:
+            graph_fault = error.fix == _REPAIR
+            raise InputError(f"{raw.source}: {error.what}", fix=fix if graph_fault else error.fix) from error
+
+    @classmethod
+    def read(cls, path: str | Path) -> Curriculum:
+        """Reads a curriculum from a JSON, CSV, TSV or GraphML file (each also as `.gz`)."""
+        return cls.from_raw(formats.read_raw(path))
+
+    def write(self, path: str | Path) -> None:
+        """Writes the curriculum in the format that the suffix names, whole or not at all."""
+        formats.write_raw(self.to_raw(), path)
+
+    def to_raw(self) -> RawGraph:
+        """The curriculum as rows, in the order of `concepts`."""
+        needs = self._needs
+        return RawGraph(
+            tuple(
+                RawConcept(name, needs[name], float(demand))
+                for name, demand in zip(self.concepts, self.demand, strict=True)
+            )
+        )
+
+    def ready(self, K: Any, theta: Any) -> Any:
+        """Says which concepts may be taught: [..., V], true where every prerequisite has mastery of at least `theta`.
+
+        `K` is the mastery, [..., V], of NumPy or JAX (also under `jit` and `vmap`). A mastery of NaN counts as not
+        mastered. A `theta` that is a plain number must lie strictly between 0 and 1.
+        """
+        return gate.ready(self._padded, K, theta)
+
+    def index(self, name: str) -> int:
+        """The position of a concept in `concepts`."""
+        try:
+            return self._position[name]
+        except KeyError:
+            close = difflib.get_close_matches(name, self.concepts, n=1)
+            fix = f"did you mean {close[0]!r}?" if close else f"the concepts begin {', '.join(self.concepts[:3])}"
+            raise InputError(f"there is no concept {name!r}", fix=fix) from None
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Everything that must come before a concept, directly or not, in the order of `concepts`."""
+        found: set[str] = set()
+        waiting = [self.concepts[self.index(name)]]
+        while waiting:
+            fresh = [need for need in self._needs[waiting.pop()] if need not in found]
+            found.update(fresh)
+            waiting.extend(fresh)
+        return tuple(concept for concept in self.concepts if concept in found)
+
+    @cached_property
+    def prerequisites(self) -> Prerequisites:
+        """The direct prerequisites of each concept, in a sparse and a dense form."""
+        dense = np.zeros((len(self), len(self)), dtype=np.bool_)
+        for prerequisite, concept in self.edges:
+            dense[self._position[concept], self._position[prerequisite]] = True
+        dense.setflags(write=False)
+        return Prerequisites(self._padded, dense)
+
+    @cached_property
+    def layers(self) -> tuple[tuple[str, ...], ...]:
+        """Concepts by the length of the longest path that leads to them; the first layer is `sources`."""
+        height: dict[str, int] = {}
+        for name in self.concepts:
+            height[name] = 1 + max((height[need] for need in self._needs[name]), default=-1)
+        layers: list[list[str]] = [[] for _ in range(1 + max(height.values()))]
+        for name in self.concepts:
+            layers[height[name]].append(name)
+        return tuple(tuple(layer) for layer in layers)
+
+    @property
+    def depth(self) -> int:
+        """The number of edges on the longest path."""
+        return len(self.layers) - 1
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The concepts without prerequisites: those that every learner is ready for."""
+        return self.layers[0]
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.concepts)}
+
+    @cached_property
+    def _needs(self) -> dict[str, tuple[str, ...]]:
+        needs: dict[str, list[str]] = {name: [] for name in self.concepts}
+        for prerequisite, concept in self.edges:
+            needs[concept].append(prerequisite)
+        return {name: tuple(found) for name, found in needs.items()}
+
+    @cached_property
+    def _padded(self) -> npt.NDArray[np.int32]:
+        width = max(len(needs) for needs in self._needs.values())
+        padded = np.full((len(self), width), len(self), dtype=np.int32)
+        for row, needs in zip(padded, self._needs.values(), strict=True):
+            row[: len(needs)] = [self._position[need] for need in needs]
+        padded.setflags(write=False)
+        return padded
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.concepts, self.edges, self.demand.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Curriculum):
+            return NotImplemented
+        return (
+            self.concepts == other.concepts
+            and self.edges == other.edges
+            and self.demand.tobytes() == other.demand.tobytes()
+        )
+
+    def __len__(self) -> int:
+        return len(self.concepts)
+
+    def __repr__(self) -> str:
+        return f"Curriculum({len(self)} concepts, {len(self.edges)} edges, depth {self.depth})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Rebuilt rather than copied: a cached hash of strings is wrong in another process.
+        return (Curriculum, (self.edges, self.concepts, self.demand.tolist()))
+
+
+_REPAIR = "run `mccpo curriculum check FILE --repair OUT`"
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if not names:
+        raise InputError("the curriculum has no concepts", fix="name at least one")
+    seen: set[str] = set()
+    for name in names:
+        if fault := fault_in_name(name):
+            raise InputError(f"the concept name {name!r} {fault}", fix="give it a readable name")
+        if name in seen:
+            raise InputError(f"concept {name!r} is listed twice", fix="list each concept once")
+        seen.add(name)
+
+
+def _check_edges(edges: Sequence[Edge], names: Sequence[str]) -> None:
+    known, seen = set(names), set[Edge]()
+    for edge in edges:
+        for name in edge:
+            if name not in known:
+                raise InputError(
+                    f"the edge {arrow(*edge)} names {name!r}, which is not among the concepts",
+                    fix="add it to the concepts or drop the edge",
+                )
+        if edge[0] == edge[1]:
+            raise InputError(f"concept {edge[0]!r} is its own prerequisite", fix=_REPAIR)
+        if edge in seen:
+            raise InputError(f"the edge {arrow(*edge)} is given twice", fix="give each edge once")
+        seen.add(edge)
+
+
+def _topological_order(names: Sequence[str], edges: Sequence[Edge]) -> list[str]:
+    """The order in which the first concept in the given order whose prerequisites are all placed always comes next."""
+    position = {name: index for index, name in enumerate(names)}
+    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(len(names)), ()))
+    for prerequisite, concept in edges:
+        sorter.add(position[concept], position[prerequisite])
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        cycle: list[int] = error.args[1][:-1]
+        start = cycle.index(min(cycle))
+        path = [names[index] for index in (*cycle[start:], *cycle[: start + 1])]
+        raise InputError(f"the prerequisites form a cycle, {arrow(*path)}", fix=_REPAIR) from None
+    order: list[str] = []
+    waiting: list[int] = []
+    while sorter.is_active():
+        for index in sorter.get_ready():
+            heapq.heappush(waiting, index)
+        index = heapq.heappop(waiting)
+        sorter.done(index)
+        order.append(names[index])
+    return order
+
+
+def _demand_by_name(
+    demand: Mapping[str, float] | Sequence[float] | npt.NDArray[np.floating[Any]] | None,
+    names: Sequence[str],
+    *,
+    ordered: bool,
+) -> dict[str, float]:
+    values = dict.fromkeys(names, DEFAULT_DEMAND)
+    if demand is None:
+        return values
+    if not isinstance(demand, Mapping):
+        if not ordered:
+            raise InputError("a list of demands has no order to follow", fix="give `concepts` too, or a mapping")
+        if len(demand) != len(names):
+            raise InputError(f"there are {len(demand)} demands for {len(names)} concepts", fix="give one for each")
+        demand = dict(zip(names, (float(value) for value in demand), strict=True))
+    for name, value in demand.items():
+        if name not in values:
+            raise InputError(f"a demand is given for {name!r}, which is not a concept", fix="add it or drop the demand")
+        if not 0.0 <= float(value) <= 1.0:
+            raise InputError(f"the demand of {name!r} is {value}", fix="give a number from 0 to 1")
+        values[name] = float(value)
+    return values

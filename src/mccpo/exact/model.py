@@ -1,0 +1,125 @@
+"""A finite environment written out as arrays: every reachable state, action and outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import sparse
+
+from mccpo.env import FiniteEnvironment
+from mccpo.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteModel:
+    """The arrays of a finite CMDP. The last action of each state is the no-op, which only a filter executes.
+
+    `index` holds the environment's number of each state, so that a table learnt over those numbers can be evaluated
+    here; `successor` is -1 where the episode has ended.
+    """
+
+    index: Int[np.ndarray, " states"]
+    start: Float[np.ndarray, " states"]
+    mask: Bool[np.ndarray, "states actions"]
+    probability: Float[np.ndarray, "states actions+1 outcomes"]
+    successor: Int[np.ndarray, "states actions+1 outcomes"]
+    outcome_costs: Float[np.ndarray, "states actions+1 outcomes costs"]
+    reward: Float[np.ndarray, "states actions+1"]
+    gain: Float[np.ndarray, "states actions+1"]
+    unready: Bool[np.ndarray, "states actions"]
+    hack: Bool[np.ndarray, " actions"]
+    gamma: float
+    action_names: tuple[str, ...]
+    cost_names: tuple[str, ...]
+    constrained: tuple[str, ...]
+
+    @property
+    def num_states(self) -> int:
+        return len(self.index)
+
+    @property
+    def num_actions(self) -> int:
+        return len(self.action_names)
+
+    @cached_property
+    def costs(self) -> Float[np.ndarray, "states actions+1 costs"]:
+        """The expected costs of each action."""
+        expected: Float[np.ndarray, "states actions+1 costs"]
+        expected = np.einsum("sao,saoc->sac", self.probability, self.outcome_costs)
+        return expected
+
+    @cached_property
+    def flow(self) -> sparse.csr_array:
+        """Row s·(A+1)+a, column s': the chance of going from s to s' by a."""
+        rows = np.repeat(np.arange(self.successor[..., 0].size), self.successor.shape[-1])
+        columns, chances = self.successor.ravel(), self.probability.ravel()
+        goes_on = (columns >= 0) & (chances > 0)
+        shape = (self.successor[..., 0].size, self.num_states)
+        return sparse.csr_array((chances[goes_on], (rows[goes_on], columns[goes_on])), shape=shape)
+
+    def cost_index(self, name: str) -> int:
+        """The place of a cost, or an error that lists the costs there are."""
+        if name not in self.cost_names:
+            raise InputError(f"unknown cost '{name}'", fix=f"choose from {', '.join(self.cost_names)}")
+        return self.cost_names.index(name)
+
+
+def enumerate_model(env: FiniteEnvironment[Any]) -> FiniteModel:
+    """Writes a finite environment out as arrays, keeping the states that some policy, masked or not, can reach."""
+    # In double precision, so that the solver's answers are not limited by the training arrays' float32.
+    with jax.enable_x64(True):
+        return _enumerate(env)
+
+
+def _enumerate(env: FiniteEnvironment[Any]) -> FiniteModel:
+    numbers = jnp.arange(env.num_states)
+    actions = jnp.arange(env.num_actions + 1)
+    states = jax.vmap(env.state)(numbers)
+    mask = np.asarray(jax.vmap(env.observe)(states).action_mask)
+    over_actions = jax.vmap(env.outcomes, in_axes=(None, 0))
+    probability, steps = jax.jit(jax.vmap(over_actions, in_axes=(0, None)))(states, actions)
+    probability = np.asarray(probability, float)
+    ended = np.asarray(steps.terminated | steps.truncated)
+    index = jax.vmap(jax.vmap(jax.vmap(env.index)))(steps.state)
+    successor = np.where(ended, -1, np.asarray(index))
+    first = int(env.index(env.reset(jax.random.key(0))[0]))
+    kept = _reachable(first, successor, probability)
+    if not mask[kept].any(axis=1).all():
+        raise InputError(f"{env.name}: some state has no ready action", fix="give the curriculum a source concept")
+    renumber = np.full(env.num_states + 1, -1)
+    renumber[kept] = np.arange(len(kept))
+    return FiniteModel(
+        index=kept,
+        start=(kept == first).astype(float),
+        mask=mask[kept],
+        probability=probability[kept],
+        successor=renumber[successor[kept]],
+        outcome_costs=np.asarray(steps.costs, float)[kept],
+        reward=np.einsum("sao,sao->sa", probability, np.asarray(steps.reward, float))[kept],
+        gain=np.einsum("sao,sao->sa", probability, np.asarray(steps.gain, float))[kept],
+        unready=np.asarray(steps.unready)[kept, :-1, 0],
+        hack=env.hack,
+        gamma=env.gamma,
+        action_names=env.action_names,
+        cost_names=env.cost_names,
+        constrained=env.constrained,
+    )
+
+
+def _reachable(
+    first: int, successor: Int[np.ndarray, "s a o"], probability: Float[np.ndarray, "s a o"]
+) -> Int[np.ndarray, " kept"]:
+    seen = np.zeros(len(successor), bool)
+    wave = np.array([first])
+    while wave.size:
+        seen[wave] = True
+        found = successor[wave][probability[wave] > 0]
+        wave = np.unique(found[found >= 0])
+        wave = wave[~seen[wave]]
+    return np.flatnonzero(seen)

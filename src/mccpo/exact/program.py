@@ -1,0 +1,155 @@
+"""The constrained optimum of a finite environment, by a linear program over occupancy measures.
+
+With x(s, a) the discounted number of times that a is taken in s,
+
+    maximise    Σ x(s, a) r(s, a)
+    subject to  Σ_a x(s', a) = start(s') + γ Σ_{s,a} P(s' | s, a) x(s, a)   for every s'
+                Σ x(s, a) c_i(s, a) ≤ d_i                                   for every budget
+                x(s, a) ≥ 0, and x(s, a) = 0 where a is not ready in s
+
+(Altman, Constrained Markov Decision Processes, 1999). The multipliers are the duals of the budget rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+from scipy.optimize import OptimizeResult, linprog
+
+from mccpo.errors import InputError, MccpoError
+from mccpo.exact.evaluation import Values, evaluate
+from mccpo.exact.model import FiniteModel
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best policy under the budgets, what it is worth, and what a unit of each budget would buy."""
+
+    policy: Float[np.ndarray, "states actions"]
+    values: Values
+    multipliers: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """Why no policy meets the budgets.
+
+    `conflict` is a smallest set of budgets that cannot be met together, `least` the lowest value that each cost can
+    take by itself, `scaling` the smallest common factor by which raising all budgets makes them reachable (None where
+    no factor does, because a budget of 0 stays 0).
+    """
+
+    conflict: tuple[str, ...]
+    least: dict[str, float]
+    scaling: float | None
+
+
+def check_budgets(model: FiniteModel, budgets: Mapping[str, float]) -> None:
+    """Refuses budgets on costs that are not there, and negative or non-finite ones."""
+    for name, budget in budgets.items():
+        model.cost_index(name)
+        if not (isfinite(budget) and budget >= 0):
+            raise InputError(f"the budget of {name} is {budget}", fix="give a finite number of at least 0")
+
+
+def solve(
+    model: FiniteModel, budgets: Mapping[str, float] | None = None, *, masked: bool = True
+) -> Optimum | Infeasible:
+    """The best policy under the budgets, or why there is none."""
+    budgets = dict(budgets or {})
+    check_budgets(model, budgets)
+    program = _Program(model, masked)
+    found = program.maximise(program.reward, budgets)
+    if found.status == 2:
+        return _explain(program, budgets)
+    policy = program.policy(_solved(found).x)
+    prices = -found.ineqlin.marginals if budgets else ()
+    multipliers = {name: max(0.0, float(price)) for name, price in zip(budgets, prices, strict=True)}
+    return Optimum(policy, evaluate(model, policy), multipliers)
+
+
+def front(
+    model: FiniteModel, cost: str, *, budgets: Mapping[str, float] | None = None, points: int = 21
+) -> list[tuple[float, Optimum]]:
+    """The Pareto front over the budget of one cost, from the least that can be reached to where it no longer binds."""
+    others = {name: d for name, d in (budgets or {}).items() if name != cost}
+    free = solve(model, others)
+    if isinstance(free, Infeasible):
+        raise InputError(
+            f"the other budgets ({', '.join(free.conflict)}) cannot be met together", fix="raise them or leave them out"
+        )
+    least = _Program(model, masked=True).least(cost, others)
+    # A hair above the least: on the very edge, rounding in the solver can read as infeasible.
+    levels = np.linspace(least + 1e-7 * max(1.0, least), max(free.values.costs[cost], least), points)
+    solutions = [(float(level), solve(model, {**others, cost: float(level)})) for level in levels]
+    return [(level, found) for level, found in solutions if isinstance(found, Optimum)]
+
+
+class _Program:
+    """The linear program of a model, to be solved for one objective after another."""
+
+    def __init__(self, model: FiniteModel, masked: bool) -> None:
+        self.model = model
+        allowed = model.mask if masked else np.ones_like(model.mask)
+        self.pairs = np.argwhere(allowed)
+        columns = self.pairs[:, 0] * (model.num_actions + 1) + self.pairs[:, 1]
+        leaves = sparse.csr_array(
+            (np.ones(len(columns)), (self.pairs[:, 0], np.arange(len(columns)))), shape=(model.num_states, len(columns))
+        )
+        self.flow = (leaves - model.gamma * model.flow[columns].T).tocsr()
+        self.reward = model.reward.ravel()[columns]
+        self.costs = model.costs.reshape(-1, len(model.cost_names))[columns].T
+
+    def maximise(self, objective: Float[np.ndarray, " pairs"], budgets: Mapping[str, float]) -> OptimizeResult:
+        rows = self.costs[[self.model.cost_index(name) for name in budgets]] if budgets else None
+        limits = list(budgets.values()) if budgets else None
+        return linprog(-objective, A_ub=rows, b_ub=limits, A_eq=self.flow, b_eq=self.model.start, method="highs-ipm")
+
+    def least(self, cost: str, budgets: Mapping[str, float]) -> float:
+        """The lowest value of one cost under the budgets of others."""
+        return float(_solved(self.maximise(-self.costs[self.model.cost_index(cost)], budgets)).fun)
+
+    def feasible(self, budgets: Mapping[str, float]) -> bool:
+        return bool(self.maximise(np.zeros_like(self.reward), budgets).status != 2)
+
+    def scaling(self, budgets: Mapping[str, float]) -> float | None:
+        """The smallest s for which the budgets s·d_i can be met together."""
+        limits = np.array(list(budgets.values()))
+        rows = np.column_stack([self.costs[[self.model.cost_index(name) for name in budgets]], -limits])
+        flow = sparse.hstack([self.flow, sparse.csr_array((self.model.num_states, 1))])
+        objective = np.append(np.zeros_like(self.reward), 1.0)
+        found = linprog(
+            objective, A_ub=rows, b_ub=np.zeros(len(limits)), A_eq=flow, b_eq=self.model.start, method="highs-ipm"
+        )
+        return float(found.fun) if found.status == 0 else None
+
+    def policy(self, x: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "states actions"]:
+        """The policy of an occupancy; where a state is never visited, uniform over what is ready."""
+        counts = np.zeros_like(self.model.mask, float)
+        counts[self.pairs[:, 0], self.pairs[:, 1]] = np.maximum(x, 0)
+        total = counts.sum(axis=1, keepdims=True)
+        idle = self.model.mask / self.model.mask.sum(axis=1, keepdims=True)
+        shares: Float[np.ndarray, "states actions"] = np.where(total > 1e-12, counts / np.maximum(total, 1e-12), idle)
+        return shares
+
+
+def _solved(found: OptimizeResult) -> OptimizeResult:
+    if found.status != 0:
+        raise MccpoError(f"the linear program was not solved: {found.message}")
+    return found
+
+
+def _explain(program: _Program, budgets: dict[str, float]) -> Infeasible:
+    sets = (names for size in range(1, len(budgets) + 1) for names in combinations(budgets, size))
+    conflict = next((names for names in sets if not program.feasible({c: budgets[c] for c in names})), tuple(budgets))
+    return Infeasible(
+        conflict=conflict,
+        least={name: program.least(name, {}) for name in budgets},
+        scaling=program.scaling(budgets),
+    )

@@ -1,0 +1,98 @@
+"""What a table found, in one sentence computed from its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from mccpo.report import numbers
+from mccpo.report.results import Measured, Results, Setting
+from mccpo.report.vocabulary import VERDICTS, method_label
+
+OUR_METHOD = "mc-cpo"
+
+
+def finding(results: Results) -> str:
+    """One sentence on what MC-CPO (or, without it, the last method) reached against its optimum and its budgets."""
+    if len(results.settings) == 1:
+        return _one(results.settings[0])
+    return _several(results.settings)
+
+
+def tally(settings: tuple[Setting, ...]) -> str:
+    """How many of the paper's numbers we agree with, beat, and do not meet; empty without verdicts."""
+    kinds = Counter(
+        verdict.kind for setting in settings for cells in setting.verdicts.values() for verdict in cells.values()
+    )
+    if not kinds:
+        return ""
+    parts = [f"{VERDICTS[kind]} {kind} {kinds[kind]}" for kind in VERDICTS if kinds[kind]]
+    return f"Beside the paper's {kinds.total()} numbers: {', '.join(parts)}."
+
+
+def _one(setting: Setting) -> str:
+    method = _main_method(setting)
+    row = setting.rows[method]
+    if "return" not in row:
+        return f"{method_label(method)} was measured on {len(row)} metrics."
+    returned = row["return"]
+    clauses = [f"{method_label(method)} returns {numbers.with_spread(returned.mean, returned.shown_std)}"]
+    optimum = setting.optimum.get("return")
+    if optimum is not None:
+        clauses.append(_against(returned.mean, optimum))
+    met = _met(setting, method)
+    text = ", ".join(clauses)
+    if met is not None:
+        text += f"{',' if len(clauses) > 1 else ''} and meets {_budgets(setting)} in {met[0]} of {met[1]} seeds{met[2]}"
+    return f"{text}{_other(setting, method)}."
+
+
+def _several(settings: tuple[Setting, ...]) -> str:
+    method = _main_method(settings[0])
+    measured = [(setting, setting.rows.get(method, {}).get("return")) for setting in settings]
+    known = [(setting, value) for setting, value in measured if value is not None]
+    returns = ", ".join(f"{numbers.number(value.mean)} at {setting.name}" for setting, value in known)
+    text = f"{method_label(method)} returns {returns}" if returns else f"{method_label(method)} was measured"
+    ratios = [
+        value.mean / setting.optimum["return"] for setting, value in known if setting.optimum.get("return", 0) > 0
+    ]
+    if ratios:
+        text += f", at least {numbers.share(min(ratios))} of the exact optimum"
+    met = [outcome for setting in settings if (outcome := _met(setting, method)) is not None]
+    if met:
+        total = sum(count for count, _, _ in met), sum(seeds for _, seeds, _ in met)
+        text += f", and meets {_budgets(settings[0])} in {total[0]} of {total[1]} runs{met[0][2]}"
+    return f"{text}."
+
+
+def _main_method(setting: Setting) -> str:
+    return OUR_METHOD if OUR_METHOD in setting.rows else list(setting.rows)[-1]
+
+
+def _against(mean: float, optimum: float) -> str:
+    if optimum <= 0.0:  # a share of nothing, or of a loss, says nothing
+        return f"where the exact optimum is {numbers.short(optimum)}"
+    share = "the whole" if math.isclose(mean, optimum, rel_tol=1e-6) else numbers.share(mean / optimum)
+    return f"{share} of the exact optimum {numbers.short(optimum)}"
+
+
+def _met(setting: Setting, method: str) -> tuple[int, int, str] | None:
+    row: dict[str, Measured] = setting.rows.get(method, {})
+    for metric, remark in (("satisfaction_strict", ""), ("satisfaction", " (within 10 %)")):
+        if metric in row and numbers.of_seeds(row[metric].per_seed) is not None:
+            return round(sum(row[metric].per_seed)), len(row[metric].per_seed), remark
+    return None
+
+
+def _budgets(setting: Setting) -> str:
+    return f"all {len(setting.budgets)} budgets" if len(setting.budgets) > 1 else "its budget"
+
+
+def _other(setting: Setting, method: str) -> str:
+    """What filtering afterwards gives instead, which is the comparison the method is about."""
+    other = setting.rows.get("post-hoc", {}).get("return")
+    if other is None or method == "post-hoc":
+        return ""
+    met = _met(setting, "post-hoc")
+    held = "" if met is None else f" and meets {_budgets(setting)} in {met[0] or 'none'}"
+    return f"; filtering the unconstrained policy afterwards returns {numbers.number(other.mean)}{held}"

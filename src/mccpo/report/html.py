@@ -1,0 +1,171 @@
+"""One HTML file with everything a reader needs, which opens offline and is the same to the byte for the same data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mccpo import atomic
+from mccpo.errors import InputError
+from mccpo.report import numbers, tables
+from mccpo.report.curves import Curves
+from mccpo.report.figures import groups
+from mccpo.report.finding import finding, tally
+from mccpo.report.markup import Html, el, join
+from mccpo.report.panels import Group
+from mccpo.report.results import Results, Setting
+from mccpo.report.vocabulary import meanings
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def write_report(
+    path: str | Path,
+    results: Sequence[Mapping[str, Any]],
+    curves: Sequence[Curves | None],
+    *,
+    manifest: Mapping[str, Any] | None,
+) -> None:
+    """Writes the report on `results` to one self-contained HTML file.
+
+    Each of `results` is the JSON of `compare` or `reproduce` and becomes a section, with the training curves at the
+    same place in `curves` (`None` where there are none). `manifest` tells how the results were made, and is shown at
+    the end. The file needs no network and no script.
+    """
+    atomic.write_text(path, render(results, curves, manifest=manifest))
+
+
+def render(
+    results: Sequence[Mapping[str, Any]], curves: Sequence[Curves | None], *, manifest: Mapping[str, Any] | None
+) -> str:
+    """The text of the report; `write_report` puts it in a file."""
+    if not results or len(results) != len(curves):
+        raise InputError(
+            f"{len(results)} results with {len(curves)} curves",
+            fix="give at least one result, and curves or None for each",
+        )
+    parsed = [Results.parse(raw) for raw in results]
+    names = [f"s{place}-{_slug(part.table)}" for place, part in enumerate(parsed, start=1)]
+    heading = "h1" if len(parsed) == 1 else "h2"
+    sections = [_section(*part, heading) for part in zip(parsed, curves, names, strict=True)]
+    title = parsed[0].title if len(parsed) == 1 else "Constrained tutoring policies: results"
+    header = None if len(parsed) == 1 else el("header", el("h1", title), _contents(parsed, names))
+    body = join(header, el("main", *sections), _footer(manifest), between="\n")
+    style = resources.files("mccpo.report").joinpath("style.css").read_text(encoding="utf-8")
+    return _PAGE.format(title=join(title), style=style, body=body)
+
+
+def _section(results: Results, curves: Curves | None, name: str, heading: str) -> Html:
+    parts: list[Html | None] = [
+        el(heading, results.title),
+        el("p", finding(results), class_="finding"),
+        _paragraph(tally(results.settings), "tally"),
+        _paragraph(results.environment, "environment"),
+        _protocol(results),
+    ]
+    for place, setting in enumerate(results.settings, start=1):
+        parts += _setting(setting, f"{name}t{place}")
+    parts.append(tables.tests_table(results))
+    if results.notes:
+        parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
+    parts.append(el("div", *(_figures(group) for group in groups(results, curves, name)), class_="gallery"))
+    parts += [_seeds(setting) for setting in results.settings]
+    parts.append(_glossary(results))
+    return el("section", join(*parts, between="\n"), id=name)
+
+
+def _setting(setting: Setting, name: str) -> list[Html | None]:
+    footnotes = tables.Footnotes(name)
+    table = tables.main_table(setting, footnotes, setting.metrics)
+    variants = None
+    if setting.variants:
+        variants = el(
+            "details",
+            el("summary", "Before the filter, and of the last iterate"),
+            tables.main_table(setting, footnotes, setting.variants),
+        )
+    return [el("h3", setting.name) if setting.name else None, table, footnotes.listing(), variants]
+
+
+def _protocol(results: Results) -> Html:
+    entries = [(key, _plain(value)) for key, value in results.protocol.items()]
+    if results.kappa is not None:
+        entries.append(("κ", _plain(results.kappa)))
+    budgets = {tuple(setting.budgets.items()) for setting in results.settings}
+    if len(budgets) == 1:  # budgets that differ from setting to setting stand in the tables
+        entries += [(f"budget on {cost}", numbers.short(value)) for cost, value in budgets.pop()]
+    pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", value)) for key, value in entries]
+    return el("dl", *pairs, class_="protocol")
+
+
+def _figures(group: Group) -> Html:
+    legend = el("ul", *(el("li", mark, " ", text) for mark, text in group.legend), class_="legend")
+    panels = [
+        el("figure", el("figcaption", el("b", panel.title), " ", el("span", panel.caption)), panel.svg)
+        for panel in group.panels
+    ]
+    kind = "figures" if len(panels) > 1 else "figures single"
+    note = _paragraph(group.note, "note")
+    return el("div", el("h3", group.heading), note, legend, el("div", *panels, class_="panels"), class_=kind)
+
+
+def _seeds(setting: Setting) -> Html:
+    where = f" at {setting.name}" if setting.name else ""
+    return el("details", el("summary", f"Values of every seed{where}"), tables.seeds_table(setting))
+
+
+def _glossary(results: Results) -> Html:
+    metrics = [metric for setting in results.settings for metric in [*setting.metrics, *setting.variants]]
+    pairs = [el("div", el("dt", label), el("dd", meaning)) for label, meaning in meanings(metrics)]
+    return el("details", el("summary", "What the metrics mean"), el("dl", *pairs, class_="glossary"))
+
+
+def _contents(parsed: Sequence[Results], names: Sequence[str]) -> Html:
+    items = [
+        el("li", el("a", part.title, href=f"#{name}"), el("span", finding(part)))
+        for part, name in zip(parsed, names, strict=True)
+    ]
+    return el("nav", el("ol", *items), aria_label="Contents")
+
+
+def _footer(manifest: Mapping[str, Any] | None) -> Html | None:
+    if not manifest:
+        return None
+    pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", _plain(value))) for key, value in manifest.items()]
+    return el("footer", el("details", el("summary", "How this was made"), el("dl", *pairs, class_="glossary")))
+
+
+def _paragraph(text: str, kind: str) -> Html | None:
+    return el("p", text, class_=kind) if text else None
+
+
+def _plain(value: object) -> str:
+    """A setting as a reader would write it: `200,000`, `64, 64`, `c2 0.5, c4 1`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(part) for part in value)
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"

@@ -1,0 +1,93 @@
+"""The words of the report: what each method, metric and verdict is called and means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+METHODS = {
+    "unconstrained": "Unconstrained",
+    "reward-shaped": "Reward-shaped",
+    "post-hoc": "Post-hoc filter",
+    "mc-cpo": "MC-CPO",
+    "mc-cpo-no-frontier": "MC-CPO, no frontier",
+}
+
+# Name, what it is called, what it means; in the order in which tables show them. A name that ends in `_` stands for one
+# metric per cost.
+_METRICS = {
+    "return": ("Return", "discounted engagement reward of an episode"),
+    "rhsi": (
+        "RHSI",
+        "reward-hacking severity: return relative to the unconstrained policy's, times the root mean square of the "
+        "constrained costs relative to that policy's; 0 is none, 1 is as severe as without constraints",
+    ),
+    "rhsi_ratio": ("RHSI ratio", "engagement of an episode, undiscounted, per unit of mastery gained"),
+    "rhsi_ratio_discounted": ("RHSI, raw", "return per unit of mastery gained (plus 10⁻⁶, so very large without gain)"),
+    "J_": ("J", "discounted sum of a cost over an episode, to be kept within its budget"),
+    "dK": ("ΔK", "mastery gained in an episode, over all concepts"),
+    "pi_hack": ("π(hack)", "probability of the action that engages without teaching"),
+    "violation_rate": ("Violation rate", "share of episodes with any constrained cost"),
+    "prerequisite_violation_rate": (
+        "Unready steps",
+        "share of steps that teach a concept the learner is not ready for",
+    ),
+    "satisfaction": ("Met, τ = 0.1", "seeds whose costs all stay within 110 % of their budgets"),
+    "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets"),
+    "lambda_": ("λ", "multiplier of a cost's budget: what one unit of that budget is worth in return"),
+    "frontier_events": ("Frontier events", "steps per update at which a concept has just become ready"),
+}
+
+_VARIANTS = {"_trained": "before the filter", "_last": "last iterate"}
+
+VERDICTS = {"agrees": "✓", "better": "▲", "differs": "✗"}  # a shape each, so that colour is never needed to read them
+
+SHARES_OF_SEEDS = ("satisfaction", "satisfaction_strict")
+RATES = ("pi_hack", "violation_rate", "prerequisite_violation_rate", *SHARES_OF_SEEDS)
+
+
+def method_label(method: str) -> str:
+    """What a method is called in tables and legends; an unknown one keeps its name."""
+    return METHODS.get(method, method)
+
+
+def metric_label(metric: str) -> str:
+    """What a metric is called in tables and axes, such as `J(c4)` for `J_c4`; an unknown one keeps its name."""
+    base, variant = split_variant(metric)
+    stem, cost = _split_cost(base)
+    if stem not in _METRICS:
+        return metric
+    label = _METRICS[stem][0]
+    label = f"{label}({cost})" if cost else label
+    return f"{label}, {_VARIANTS[variant]}" if variant else label
+
+
+def meanings(metrics: Iterable[str]) -> list[tuple[str, str]]:
+    """The label and the meaning of each known metric, one entry for all costs and all variants of it."""
+    stems = dict.fromkeys(_split_cost(split_variant(metric)[0])[0] for metric in in_order(metrics))
+    return [_METRICS[stem] for stem in stems if stem in _METRICS]
+
+
+def in_order(metrics: Iterable[str]) -> list[str]:
+    """The metrics in the order of the tables; unknown ones last, in the order given."""
+    order = {stem: place for place, stem in enumerate(_METRICS)}
+
+    def place(metric: str) -> tuple[int, str]:
+        stem, cost = _split_cost(split_variant(metric)[0])
+        return order.get(stem, len(order)), cost
+
+    return sorted(dict.fromkeys(metrics), key=place)
+
+
+def split_variant(metric: str) -> tuple[str, str]:
+    """Parts `rhsi_trained` into `rhsi` and `_trained`; the second is empty for the plain metric."""
+    for ending in _VARIANTS:
+        if metric.endswith(ending) and metric != ending:
+            return metric.removesuffix(ending), ending
+    return metric, ""
+
+
+def _split_cost(metric: str) -> tuple[str, str]:
+    for stem in ("J_", "lambda_"):
+        if metric.startswith(stem) and metric != stem:
+            return stem, metric.removeprefix(stem)
+    return metric, ""

@@ -1,0 +1,117 @@
+"""The gate opens exactly where every prerequisite is mastered."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mccpo.curriculum import Curriculum, blocking, check_mastery, check_theta, frontier
+from mccpo.errors import InputError
+
+THETA = 0.7
+masteries = st.one_of(st.floats(0, 1, width=32), st.just(float("nan")))
+
+
+@st.composite
+def learners(draw, values=masteries, rows=1):
+    size = draw(st.integers(1, 10))
+    pairs = [(f"c{u}", f"c{v}") for v in range(size) for u in range(v)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    K = draw(st.lists(st.lists(values, min_size=size, max_size=size), min_size=rows, max_size=rows))
+    return Curriculum.from_edges(edges, [f"c{index}" for index in range(size)]), np.array(K, dtype=np.float32)
+
+
+def by_definition(curriculum, K, theta):
+    mastery = dict(zip(curriculum.concepts, K, strict=True))
+    return [all(mastery[u] >= theta for u, v in curriculum.edges if v == name) for name in curriculum.concepts]
+
+
+@settings(deadline=None)
+@given(learners(rows=3))
+def test_ready_is_its_definition_for_every_learner_of_a_batch(case):
+    curriculum, K = case
+    expected = [by_definition(curriculum, row, np.float32(THETA)) for row in K]
+    mask = curriculum.ready(K, THETA)
+    assert mask.dtype == bool
+    assert mask.tolist() == expected
+    assert curriculum.ready(K[0], THETA).tolist() == expected[0]
+    assert curriculum.ready(jnp.asarray(K), THETA).tolist() == expected
+
+
+@settings(max_examples=5, deadline=None)
+@given(learners(rows=4))
+def test_ready_is_the_same_compiled_and_vmapped(case):
+    curriculum, K = case
+    expected = curriculum.ready(K, THETA)
+    compiled = jax.jit(lambda K, theta: curriculum.ready(K, theta))
+    assert np.array_equal(compiled(K, THETA), expected)
+    assert np.array_equal(jax.vmap(compiled, in_axes=(0, None))(K, THETA), expected)
+
+
+@settings(deadline=None)
+@given(learners(rows=2))
+def test_more_mastery_never_shrinks_the_ready_set(case):
+    """Proposition 1 in its true form: K ≤ K' implies ready(K) ⊆ ready(K')."""
+    curriculum, K = case
+    less, more = np.fmin(*K), np.fmax(*K)
+    less = np.where(np.isnan(K).any(axis=0), np.nan, less)  # what is unknown is no more than anything
+    assert not (curriculum.ready(less, THETA) & ~curriculum.ready(more, THETA)).any()
+
+
+@settings(deadline=None)
+@given(learners())
+def test_blocking_names_what_shuts_the_gate(case):
+    curriculum, K = case
+    held = blocking(curriculum, K[0], THETA)
+    mask = curriculum.ready(K[0], THETA)
+    assert [name not in held for name in curriculum.concepts] == mask.tolist()
+
+
+def test_the_frontier_is_what_has_just_opened():
+    assert frontier(np.array([True, True, False]), np.array([True, False, False])).tolist() == [False, True, False]
+
+
+def test_an_equal_curriculum_does_not_compile_again():
+    traces = []
+
+    def ready(curriculum, K):
+        traces.append(curriculum)
+        return curriculum.ready(K, THETA)
+
+    compiled = jax.jit(ready, static_argnums=0)
+    for _ in range(2):
+        compiled(Curriculum.from_edges([("a", "b")]), jnp.ones(2))
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize("theta", [0.0, 1.0, -0.1, 1, float("nan"), float("inf")])
+def test_a_threshold_outside_the_open_interval_is_refused(theta):
+    with pytest.raises(InputError, match="theta is"):
+        check_theta(theta)
+    with pytest.raises(InputError, match="theta is"):
+        Curriculum.from_edges([("a", "b")]).ready(np.ones(2), theta)
+
+
+@pytest.mark.parametrize("value", [float("nan"), -0.1, 1.1])
+def test_a_wrong_mastery_is_refused_by_the_name_of_its_concept(value):
+    with pytest.raises(InputError, match="mastery of 'b'"):
+        check_mastery([[0.5, 0.5], [0.5, value]], Curriculum.from_edges([("a", "b")]))
+
+
+@pytest.mark.parametrize("K", [np.ones(3), np.float64(1)])
+def test_mastery_of_the_wrong_shape_is_refused(K):
+    curriculum = Curriculum.from_edges([("a", "b")])
+    for judge in (lambda: curriculum.ready(K, THETA), lambda: check_mastery(K, curriculum)):
+        with pytest.raises(InputError, match="does not fit 2 concepts"):
+            judge()
+
+
+def test_the_package_needs_neither_jax_nor_rustworkx_nor_polars():
+    code = "import sys, mccpo.curriculum; print(sorted({'jax', 'rustworkx', 'polars'} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,149 @@
+"""The HTML report: well formed, self-contained, the same to the byte, and safe with hostile names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+
+from mccpo.errors import InputError
+from mccpo.report.curves import Curves
+from mccpo.report.html import render, write_report
+
+VOID = {"meta"}
+Example = tuple[dict[str, Any], Curves | None]
+
+
+class Outline(HTMLParser):
+    """Checks that tags are balanced, and collects ids, links and text on the way."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.targets: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert not self.open, f"left open: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids[value or ""] += 1
+            self.targets.update(re.findall(r"^#([^\s]+)$|url\(#([^)]+)\)", value or "")[0] if _points(value) else ())
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _points(value: str | None) -> bool:
+    colour = re.fullmatch(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", value or "")
+    return bool(value) and not colour and bool(re.search(r"^#\S+$|url\(#", value or ""))
+
+
+def page_of(example: Example) -> str:
+    return render([example[0]], [example[1]], manifest={"version": "1", "packages": {"numpy": "2"}})
+
+
+def test_every_shape_is_well_formed_and_its_links_have_ends(example: Example) -> None:
+    outline = Outline(page_of(example))
+    assert max(outline.ids.values()) == 1
+    assert {target for target in outline.targets if target} <= set(outline.ids)
+    assert outline.tags["h1"] == 1
+    assert outline.tags["svg"] > 0
+
+
+def test_nothing_is_fetched_and_nothing_runs(example: Example) -> None:
+    page = page_of(example)
+    outline = Outline(page)
+    assert "http:" not in page
+    assert "https:" not in page
+    assert "@import" not in page
+    assert not {"src", "srcset", "onload", "onclick"} & outline.attributes
+    assert not {"script", "link", "img", "iframe", "object"} & set(outline.tags)
+
+
+def test_several_sections_have_a_table_of_contents_and_no_id_twice(examples: list[Example]) -> None:
+    outline = Outline(render([raw for raw, _ in examples], [curves for _, curves in examples], manifest=None))
+    assert outline.tags["nav"] == 1
+    assert outline.tags["section"] == len(examples)
+    assert max(outline.ids.values()) == 1
+    assert {target for target in outline.targets if target} <= set(outline.ids)
+
+
+def test_the_same_data_give_the_same_bytes(tmp_path: Path, example: Example) -> None:
+    raw, curves = example
+    write_report(tmp_path / "a.html", [raw], [curves], manifest=None)
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": "another"}):
+        write_report(tmp_path / "b.html", [json.loads(json.dumps(raw))], [curves], manifest=None)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_names_and_notes_from_outside_are_text(beside_paper: dict[str, Any]) -> None:
+    hostile = "<script>alert('$x^')</script>\"&{}"
+    raw = beside_paper
+    raw |= {"title": hostile, "table": hostile, "environment": hostile, "notes": [hostile], "budgets": {hostile: 1.0}}
+    raw["rows"] = {hostile: {hostile: {"mean": 1.0, "std": 0.1, "per_seed": [0.9, 1.1]}, **raw["rows"]["mc-cpo"]}}
+    raw["protocol"] = {hostile: hostile}
+    raw["tests"] = {hostile: {"t": 1.0, "p": 0.5, "cohens_d": 0.1}}
+    raw["verdicts"] = {hostile: {"return": {"verdict": "differs", "reason": hostile}}}
+    values = np.ones((2, 3))
+    curves = Curves(np.arange(3), {hostile: {hostile: values, "return": values}})
+    page = render([raw], [curves], manifest={hostile: [hostile]})
+    outline = Outline(page)
+    assert "script" not in outline.tags
+    assert hostile in outline.text
+
+
+def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_paper: dict[str, Any]) -> None:
+    text = Outline(render([beside_paper], [None], manifest=None)).text
+    assert "paper 3.538 ± 0.553" in text
+    assert "▲ better" in text
+    assert "✗ differs — the budget is another" in text
+    assert "budget 2.4505" in text
+    assert "undefined: no spread" in text
+
+
+def test_one_seed_claims_no_spread() -> None:
+    raw = {"table": "t", "rows": {"mc-cpo": {"return": {"mean": 2.0, "std": 0.0, "per_seed": [2.0]}}}}
+    text = Outline(render([raw], [None], manifest=None)).text
+    assert "MC-CPO returns 2.000." in text
+    assert "±" not in text.partition("</style>")[2]
+    assert "mean with 95 % interval" not in text
+
+
+def test_curves_with_undefined_points_leave_a_gap() -> None:
+    values = np.ones((3, 4))
+    values[1, 2] = np.nan
+    undefined = np.full((3, 4), np.inf)
+    curves = Curves(np.arange(4), {"mc-cpo": {"return": values, "rhsi": undefined}})
+    raw = {"table": "t", "rows": {"mc-cpo": {"return": {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}}}}
+    page = render([raw], [curves], manifest=None)
+    assert "nan" not in page
+    assert "RHSI during training" not in page
+    assert "Return during training" in page
+
+
+def test_no_results_or_a_missing_curve_is_refused() -> None:
+    with pytest.raises(InputError, match="0 results"):
+        render([], [], manifest=None)
+    with pytest.raises(InputError, match="1 results with 0 curves"):
+        render([{"table": "t"}], [], manifest=None)

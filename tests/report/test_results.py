@@ -1,0 +1,103 @@
+"""What the report refuses, what it makes of a table's numbers, and its words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mccpo.errors import InputError
+from mccpo.report import vocabulary
+from mccpo.report.curves import Curves
+from mccpo.report.finding import finding, tally
+from mccpo.report.results import Results
+
+
+def cell(*values: float) -> dict[str, Any]:
+    return {"mean": float(np.mean(values)), "std": float(np.std(values)), "per_seed": list(values)}
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"table": "t"}, "t has no rows"),
+        ({"table": "t", "rows": []}, "t: rows is a list"),
+        ({"table": "t", "rows": {"m": {"return": {"mean": math.nan}}}}, "t: rows, m, return, mean is nan"),
+        ({"table": "t", "rows": {"m": {"return": 3.0}}}, "t: rows, m, return is a float"),
+        ({"table": "t", "rows": {"m": {"return": cell(1)}}, "paper": {"m": {"lambda": [1, 2, 3]}}}, "has 3 numbers"),
+        ({"table": "t", "rows": {"m": {}}, "verdicts": {"m": {"return": {"verdict": "good"}}}}, "'good'"),
+        ({"table": "t", "rows": {"m": {}}, "optimum": {"return": True}}, "optimum, return is True"),
+        ({"table": "t", "settings": {"R=1": {}}}, "t R=1 has no rows"),
+    ],
+)
+def test_results_of_another_shape_are_refused_by_place(raw: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Results.parse(raw)
+
+
+def test_the_finding_names_the_share_of_the_optimum_and_the_budgets_met(beside_paper: dict[str, Any]) -> None:
+    beside_paper["rows"]["mc-cpo"] = {"return": cell(3.67, 3.67), "satisfaction_strict": cell(1.0, 0.0)}
+    beside_paper["rows"]["post-hoc"] = {"return": cell(2.941, 2.941)}
+    assert finding(Results.parse(beside_paper)) == (
+        "MC-CPO returns 3.670 ± 0, 99.8 % of the exact optimum 3.6758, and meets its budget in 1 of 2 seeds; "
+        "filtering the unconstrained policy afterwards returns 2.941."
+    )
+
+
+def test_the_finding_without_optimum_or_our_method() -> None:
+    raw = {"table": "t", "rows": {"mine": {"return": cell(2.0), "satisfaction": cell(1.0)}}}
+    assert finding(Results.parse(raw)) == "mine returns 2.000 and meets its budget in 1 of 1 seeds (within 10 %)."
+    assert "0 metrics" in finding(Results.parse({"table": "t", "rows": {"mine": {}}}))
+    zero = {**raw, "optimum": {"return": 0.0}}
+    assert "where the exact optimum is 0" in finding(Results.parse(zero))
+
+
+def test_the_finding_over_settings_gives_the_worst_share() -> None:
+    parts = {
+        f"R={best}": {
+            "rows": {"mc-cpo": {"return": cell(reached), "satisfaction_strict": cell(1.0, 1.0)}},
+            "optimum": {"return": best},
+            "budgets": {"c": 0.0},
+        }
+        for best, reached in ((0.5, 0.5), (0.6, 0.54))
+    }
+    assert finding(Results.parse({"table": "t", "settings": parts})) == (
+        "MC-CPO returns 0.500 at R=0.5, 0.540 at R=0.6, at least 90 % of the exact optimum, "
+        "and meets its budget in 4 of 4 runs."
+    )
+
+
+def test_the_tally_counts_verdicts(beside_paper: dict[str, Any]) -> None:
+    expected = "Beside the paper's 3 numbers: ✓ agrees 1, ▲ better 1, ✗ differs 1."
+    assert tally(Results.parse(beside_paper).settings) == expected
+    assert tally(Results.parse({**beside_paper, "verdicts": {}}).settings) == ""
+
+
+def test_metrics_come_in_the_order_of_the_tables_and_variants_apart() -> None:
+    metrics = ["odd", "lambda_c4", "J_c4", "J_c2", "pi_hack_trained", "return_last", "return"]
+    assert vocabulary.in_order(metrics)[:3] == ["return_last", "return", "J_c2"]
+    setting = Results.parse({"table": "t", "rows": {"m": {metric: cell(1.0) for metric in metrics}}}).settings[0]
+    assert setting.metrics == ["return", "J_c2", "J_c4", "lambda_c4", "odd"]
+    assert setting.variants == ["return_last", "pi_hack_trained"]
+
+
+def test_labels() -> None:
+    assert vocabulary.metric_label("J_c4") == "J(c4)"
+    assert vocabulary.metric_label("lambda_c") == "λ(c)"
+    assert vocabulary.metric_label("pi_hack_trained") == "π(hack), before the filter"
+    assert vocabulary.metric_label("unheard_of") == "unheard_of"
+    assert vocabulary.method_label("mc-cpo") == "MC-CPO"
+    assert [label for label, _ in vocabulary.meanings(["J_c2", "J_c4", "return", "odd"])] == ["Return", "J"]
+
+
+@pytest.mark.parametrize("points", [[], [1, 1], [2, 1], [0.0, math.nan]])
+def test_curves_want_increasing_points(points: list[float]) -> None:
+    with pytest.raises(InputError, match="increasing"):
+        Curves(np.array(points), {})
+
+
+def test_curves_want_a_row_per_seed_and_a_column_per_point() -> None:
+    with pytest.raises(InputError, match=r"return of mc-cpo has shape \(3,\)"):
+        Curves(np.arange(3), {"mc-cpo": {"return": np.zeros(3)}})

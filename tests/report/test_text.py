@@ -1,0 +1,55 @@
+"""The table for a terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from rich.console import Console
+
+from mccpo.report.cells import measured_text
+from mccpo.report.curves import Curves
+from mccpo.report.results import Results
+from mccpo.report.text import table
+
+
+def printed(raw: dict[str, Any], width: int = 100) -> str:
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(table(raw))
+    return captured.get()
+
+
+def test_every_shape_fits_into_100_columns(example: tuple[dict[str, Any], Curves | None]) -> None:
+    text = printed(example[0])
+    assert max(len(line) for line in text.splitlines()) <= 100
+    for setting in Results.parse(example[0]).settings:
+        for cells in setting.rows.values():
+            for metric in set(setting.metrics) & cells.keys():
+                whole = measured_text(metric, cells[metric], tight=True)
+                assert all(part in text for part in whole.split("±")), f"{whole} is broken over two lines"
+
+
+def test_ours_the_papers_the_verdict_and_the_optimum_are_in_words(beside_paper: dict[str, Any]) -> None:
+    text = printed(beside_paper)
+    assert "3.538±0.553" in text
+    assert "better" in text
+    assert "3.6758" in text
+    assert "c4 ≤ 2.4505" in text
+    assert "differs: mc-cpo J(c4): the budget is another" in text
+
+
+def test_without_a_paper_there_are_no_lines_for_it(beside_paper: dict[str, Any]) -> None:
+    text = printed({**beside_paper, "paper": {}, "verdicts": {}, "optimum": None})
+    assert not {"paper", "verdict", "optimum"} & set(text.split())
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(beside_paper: dict[str, Any]) -> None:
+    rows = {"[red]x[/red]": beside_paper["rows"]["mc-cpo"]}
+    assert "[red]x[/red]" in printed({"table": "t", "title": "[bold]", "rows": rows})
+
+
+def test_the_table_does_not_load_what_draws() -> None:
+    probe = "import sys, mccpo.report.text, mccpo.report.curves; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
