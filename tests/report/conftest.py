@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.evaluation.statistics import summarise, welch
-from mccpo.report.curves import Curves
+from mccpo.evaluation.curves import Curves
 
 METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 CENTRES = {

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report.curves import Curves
+from mccpo.evaluation.curves import Curves
 from mccpo.report.html import render, write_report
 
 VOID = {"meta"}

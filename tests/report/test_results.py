@@ -10,7 +10,7 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.report import vocabulary
-from mccpo.report.curves import Curves
+from mccpo.evaluation.curves import Curves
 from mccpo.report.finding import finding, tally
 from mccpo.report.results import Results
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from mccpo.report.cells import measured_text
-from mccpo.report.curves import Curves
+from mccpo.evaluation.curves import Curves
 from mccpo.report.results import Results
 from mccpo.report.text import table
 
@@ -51,5 +51,5 @@ def test_a_name_that_looks_like_markup_is_shown_as_it_is(beside_paper: dict[str,
 
 
 def test_the_table_does_not_load_what_draws() -> None:
-    probe = "import sys, mccpo.report.text, mccpo.report.curves; sys.exit('matplotlib' in sys.modules)"
+    probe = "import sys, mccpo.report.text, mccpo.evaluation.curves; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 REFUSAL = -1
@@ -33,11 +34,12 @@ def masked_softmax(logits: Float[Array, "*batch actions"], mask: Bool[Array, "*b
     inside = xp.where(mask, logits, -xp.inf)
     # Outside the mask the logits may be NaN or infinite, which must not leak into the maximum or the gradient.
     usable = xp.where(mask, ~xp.isnan(logits) & (logits < xp.inf), True).all(axis=-1) & (inside > -xp.inf).any(axis=-1)
-    clean = xp.where(usable[..., None], inside, xp.where(mask, 0.0, -xp.inf))
+    clean = xp.where(mask & ~usable[..., None], 0.0, inside)
     anything = mask.any(axis=-1)
     top = xp.where(anything, xp.max(xp.where(clean > -xp.inf, clean, -xp.finfo(clean.dtype).max), axis=-1), 0.0)
     alive = clean > -xp.inf
-    shifted = xp.where(alive, clean - top[..., None], 0.0)
+    with np.errstate(over="ignore"):  # two logits can lie further apart than any float: then the lesser weighs nothing
+        shifted = xp.where(alive, clean - top[..., None], 0.0)
     weights = xp.where(alive, xp.exp(shifted), 0.0)
     total = xp.where(anything, weights.sum(axis=-1), 1.0)
     log_probs = xp.where(alive, shifted - xp.log(total)[..., None], -xp.inf)
@@ -49,9 +51,10 @@ def mix(
 ) -> Float[Array, "*batch actions"]:
     """The executed policy π̃ = (1 - ε) π + ε U(F), with ε = `rate` where the frontier F is not empty and 0 elsewhere."""
     xp: Any = probs.__array_namespace__()
-    size = frontier.sum(axis=-1, keepdims=True)
-    rate = xp.where(size > 0, xp.asarray(rate)[..., None], 0.0)
-    return (1 - rate) * probs + rate * frontier / xp.maximum(size, 1)
+    members = frontier.astype(probs.dtype)
+    size = members.sum(axis=-1, keepdims=True)
+    rate = xp.where(size > 0, xp.asarray(rate, dtype=probs.dtype)[..., None], 0.0)
+    return (1 - rate) * probs + rate * members / xp.maximum(size, 1.0)
 
 
 def sample(
@@ -59,16 +62,16 @@ def sample(
 ) -> Int[Array, "*batch"]:
     """Draws an action by inverse CDF from one uniform number; ends on the last ready index, `REFUSAL` if there is none.
 
-    Rounding can leave the cumulative sum below a uniform number close to 1: the count then runs past every ready
-    action, and is brought back to the last one that has any probability.
+    Only an action that is ready and has some probability is ever returned, whatever the uniform number (one that no sum
+    exceeds gives the last) and however the cumulative sum is rounded, which a parallel sum need not keep monotone.
     """
     xp: Any = probs.__array_namespace__()
-    probs = xp.where(mask, probs, 0.0)
-    cumulative = xp.cumsum(probs, axis=-1)
-    drawn = (cumulative <= uniform[..., None]).sum(axis=-1)
+    possible = mask & (probs > 0)
+    cumulative = xp.cumsum(xp.where(possible, probs, 0.0), axis=-1)
     places = xp.arange(probs.shape[-1])
-    last = xp.max(xp.where(probs > 0, places, REFUSAL), axis=-1)
-    return xp.minimum(drawn, last)
+    last = xp.max(xp.where(possible, places, REFUSAL), axis=-1)
+    passed = possible & (cumulative > uniform[..., None])
+    return xp.min(xp.where(passed, places, last[..., None]), axis=-1)
 
 
 def sample_gumbel(

@@ -99,7 +99,7 @@ def execute(
     """The executed policy: the trained one through the method's filter. The last action is the no-op.
 
     `block` turns every filtered action into the no-op; `renormalise` spreads its probability over the actions that are
-    let through, in proportion (uniformly where they have none).
+    let through, in proportion (uniformly where they have none, to the no-op where nothing is let through).
     """
     safe = mask & ~hack
     kept = jnp.where(safe, probs, 0.0)
@@ -107,8 +107,11 @@ def execute(
     even = safe / jnp.maximum(safe.sum(axis=-1, keepdims=True), 1)
     spread = jnp.where(total > 0, kept / jnp.where(total > 0, total, 1.0), even)
     nothing = jnp.zeros_like(total)
+    # Rounding can bring the sum of the kept probabilities above 1.
+    blocked = jnp.maximum(1 - total, 0.0)
+    stuck = 1.0 - safe.any(axis=-1, keepdims=True)
     return jnp.select(
         [method.filter == FILTERS.index("block"), method.filter == FILTERS.index("renormalise")],
-        [jnp.concatenate([kept, 1 - total], axis=-1), jnp.concatenate([spread, nothing], axis=-1)],
+        [jnp.concatenate([kept, blocked], axis=-1), jnp.concatenate([spread, stuck], axis=-1)],
         jnp.concatenate([probs, nothing], axis=-1),
     )

@@ -34,7 +34,8 @@ class TabularSettings(NamedTuple):
 
     `alpha`, `beta`: the first step sizes of policy and multipliers; `*_decay`: the exponents a and b; `warm`: k₀, in
     updates. `entropy` is the weight of an entropy bonus that keeps early steps from settling on one action, and is gone
-    (with exponent `entropy_decay`) long before averaging begins.
+    (with exponent `entropy_decay`) long before averaging begins. Training aims at budgets `tighten` below those that
+    are asked for, so that sampling error leaves the policy on the right side of them.
     """
 
     alpha: float | Float[Array, ""] = 12.0
@@ -45,6 +46,7 @@ class TabularSettings(NamedTuple):
     entropy: float | Float[Array, ""] = 1.0
     entropy_decay: float | Float[Array, ""] = 2.5
     baseline_rate: float | Float[Array, ""] = 0.1
+    tighten: float | Float[Array, ""] = 0.005
     rule: MultiplierRule = MultiplierRule(proportional=0.5, memory=0.9, cap=10.0)
 
 
@@ -232,6 +234,7 @@ def learn(
     alpha = settings.alpha * elapsed**-settings.alpha_decay
     beta = settings.beta * elapsed**-settings.beta_decay * method.constrained
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
+    aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
     averaging = jnp.where(state.update >= average_from, 1.0, 0.0)
     # Divided by the total price, a growing multiplier turns the direction of the step rather than lengthening it.
     direction = found.gradient / (1.0 + state.multipliers.value.sum())
@@ -241,7 +244,7 @@ def learn(
         update=state.update + 1,
         theta=state.theta + alpha * (direction + bonus),
         baseline=found.baseline,
-        multipliers=duals.update(rule, state.multipliers, budgets, found.totals[1:], beta),
+        multipliers=duals.update(rule, state.multipliers, aim, found.totals[1:], beta),
         average=Average(
             occupancy=state.average.occupancy + averaging * found.occupancy,
             multipliers=state.average.multipliers + averaging * state.multipliers.value,

@@ -107,7 +107,7 @@ def train_tabular(
     limits = budgets_of(env, budgets)
     snapshot = resume or Snapshot(_starts(env, len(methods), plan), [])
     advance = partial(_advance, env, runs, limits, _numbers(plan.settings), plan)
-    with ThreadPoolExecutor(_workers()) as pool:
+    with ThreadPoolExecutor(workers()) as pool:
         for _ in range(snapshot.point, plan.points):
             snapshot = advance(pool, snapshot)
             if after_point is not None:
@@ -120,7 +120,8 @@ def _numbers(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if isinstance(leaf, float) else leaf, tree)
 
 
-def _workers() -> int:
+def workers() -> int:
+    """How many threads share the runs: one per core on CPU, one call for all on an accelerator."""
     return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1
 
 
@@ -141,7 +142,7 @@ def _advance(
     snapshot: Snapshot,
 ) -> Snapshot:
     total = runs.masked.shape[0]
-    shares = np.array_split(np.arange(total), min(_workers(), total))
+    shares = np.array_split(np.arange(total), min(workers(), total))
     width = max(len(share) for share in shares)
     half = jnp.asarray(plan.updates // 2)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from mccpo import atomic
-from mccpo.cli.output import JsonFlag, dump_json, emit, parse_pairs
+from mccpo.cli.output import JsonFlag, emit, parse_pairs
 from mccpo.errors import GateFailed, InputError
+from mccpo.strict_json import dump_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Parameter
 
 from mccpo.errors import InputError
+from mccpo.strict_json import dump_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Value = TypeVar("Value")
+
+TABLE_WIDTH = 110
 
 JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object and no more.")]
 """The type of a command's `json` parameter."""
@@ -33,31 +35,14 @@ def emit(result: Mapping[str, Any], *, as_json: bool, text: str | Callable[[], s
         return
     from rich.console import Console
 
-    Console(file=sys.stdout, highlight=False).print(shown)
+    # A pipe has no width of its own: give tables the room they are laid out for instead of the default 80 columns.
+    width = None if sys.stdout.isatty() else TABLE_WIDTH
+    Console(file=sys.stdout, highlight=False, width=width).print(shown)
 
 
 def note(message: str) -> None:
     """Prints progress or a warning, on stderr so that results can be piped."""
     sys.stderr.write(message.rstrip("\n") + "\n")
-
-
-def dump_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON that any reader takes, in the order given: NaN and infinities become null, arrays become lists."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, Sequence | set | frozenset):
-        return [_plain(entry) for entry in (sorted(value) if isinstance(value, set | frozenset) else value)]
-    return _plain(value.tolist())  # scalars and arrays of NumPy and JAX; anything else is a mistake, and fails here
 
 
 def parse_pairs(entries: Iterable[str], flag: str, parse: Callable[[str], Value]) -> dict[str, Value]:

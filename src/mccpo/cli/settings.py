@@ -26,8 +26,8 @@ from typing import Any
 from cyclopts import App
 from cyclopts.config import Dict, Env
 
-from mccpo.cli.output import dump_json
 from mccpo.errors import InputError
+from mccpo.strict_json import dump_json
 
 PREFIX = "MCCPO_"
 DEFAULT_FILE = "mccpo.toml"

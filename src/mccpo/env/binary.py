@@ -78,6 +78,10 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         t, code = jnp.divmod(index, 2 ** len(self.curriculum))
         return BinaryState(K=(code >> jnp.arange(len(self.curriculum))) & 1 == 1, t=t)
 
+    def describe(self, state: BinaryState) -> str:
+        known = [name for name, mastered in zip(self.curriculum.concepts, state.K, strict=True) if mastered]
+        return f"step {int(state.t) + 1}, knows {', '.join(known) or 'nothing'}"
+
     def observe(self, state: BinaryState) -> Observation:
         mastery = state.K.astype(jnp.float32)
         needs_nothing = jnp.ones(self.num_actions - len(self.curriculum), bool)
@@ -94,34 +98,41 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
     def outcomes(
         self, state: BinaryState, action: Int[Array, ""]
     ) -> tuple[Float[Array, " outcomes"], TimeStep[BinaryState]]:
-        mask = self.observe(state).action_mask
-        is_noop = action == self.noop
-        ready = jnp.append(mask, True)[action]
-        concept = jnp.minimum(action, len(self.curriculum) - 1)
-        teaches = (action < len(self.curriculum)) & ready & ~state.K[concept]
-        chance = jnp.where(teaches, self.learn_probability(state, concept), 0.0)
-
-        def after(gain: Float[Array, ""]) -> TimeStep[BinaryState]:
-            learnt = (jnp.arange(len(self.curriculum)) == concept) & (gain > 0)
-            successor = BinaryState(K=state.K | learnt, t=state.t + 1)
-            reward, costs = self.signals(state, action, ready, gain)
-            return TimeStep(
-                state=successor,
-                obs=self.observe(successor),
-                reward=jnp.where(is_noop, 0.0, reward),
-                costs=jnp.where(is_noop, 0.0, costs),
-                gain=gain,
-                unready=~ready,
-                terminated=successor.t >= self.horizon,
-                truncated=jnp.zeros((), bool),
-            )
-
-        return jnp.stack([1 - chance, chance]), jax.vmap(after)(jnp.array([0.0, 1.0]))
+        chance = self._chance(state, action)
+        steps = jax.vmap(self._after, in_axes=(None, None, 0))(state, action, jnp.array([0.0, 1.0]))
+        return jnp.stack([1 - chance, chance]), steps
 
     def step(self, key: PRNGKeyArray, state: BinaryState, action: Int[Array, ""]) -> TimeStep[BinaryState]:
-        chances, steps = self.outcomes(state, action)
-        drawn = (jax.random.uniform(key) >= chances[0]).astype(jnp.int32)
-        return jax.tree.map(lambda leaf: leaf[drawn], steps)
+        learns = jax.random.uniform(key) >= 1 - self._chance(state, action)
+        return self._after(state, action, learns.astype(jnp.float32))
+
+    def _chance(self, state: BinaryState, action: Int[Array, ""]) -> Float[Array, ""]:
+        """The chance that an action masters a concept."""
+        concept = jnp.minimum(action, len(self.curriculum) - 1)
+        teaches = (action < len(self.curriculum)) & self._passes(state, action) & ~state.K[concept]
+        return jnp.where(teaches, self.learn_probability(state, concept), 0.0)
+
+    def _passes(self, state: BinaryState, action: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether the gate lets an action through; the no-op always passes."""
+        return jnp.append(self.observe(state).action_mask, True)[action]
+
+    def _after(self, state: BinaryState, action: Int[Array, ""], gain: Float[Array, ""]) -> TimeStep[BinaryState]:
+        """What an action brings about, given whether it masters its concept."""
+        learnt = (jnp.arange(len(self.curriculum)) == action) & (gain > 0)
+        successor = BinaryState(K=state.K | learnt, t=state.t + 1)
+        ready = self._passes(state, action)
+        reward, costs = self.signals(state, action, ready, gain)
+        idle = action == self.noop
+        return TimeStep(
+            state=successor,
+            obs=self.observe(successor),
+            reward=jnp.where(idle, 0.0, reward),
+            costs=jnp.where(idle, 0.0, costs),
+            gain=gain,
+            unready=~ready,
+            terminated=successor.t >= self.horizon,
+            truncated=jnp.zeros((), bool),
+        )
 
 
 def check_gamma(gamma: float) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.binary import BinaryMastery, BinaryState, Signals
+from mccpo.env.binary import BinaryMastery, BinaryState, Signals, check_horizon
 from mccpo.env.types import Filter
 from mccpo.errors import InputError
 
@@ -51,10 +51,13 @@ class RandomFinite(BinaryMastery):
         theta: float = 0.5,
         curriculum: Curriculum | None = None,
     ) -> None:
-        if instance < 0:
+        check_horizon(horizon)
+        if not isinstance(instance, int) or instance < 0:
             raise InputError(f"instance is {instance}", fix="give a whole number from 0 on")
         if curriculum is None and not 2 <= concepts <= 12:
             raise InputError(f"concepts is {concepts}", fix="give between 2 and 12, or a curriculum of your own")
+        if curriculum is not None and "hack" in curriculum.concepts:
+            raise InputError("a concept is called 'hack', which is the name of an action", fix="rename the concept")
         draw = np.random.default_rng([instance, concepts, horizon])
         self.curriculum = curriculum if curriculum is not None else random_curriculum(draw, concepts)
         size = len(self.curriculum)

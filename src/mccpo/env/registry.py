@@ -27,12 +27,16 @@ def make(name: str, **overrides: Any) -> Environment[Any]:
     ('prog', 'next', 'hack')
     """
     if name not in ENVIRONMENTS:
-        close = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise InputError(f"unknown environment '{name}'", fix=f"{hint}choose from {', '.join(ENVIRONMENTS)}")
+        raise InputError(f"unknown environment '{name}'", fix=_choice(name, list(ENVIRONMENTS)))
     build = ENVIRONMENTS[name]
     known = list(inspect.signature(build).parameters)
     for key in overrides:
         if key not in known:
-            raise InputError(f"{name} has no parameter '{key}'", fix=f"choose from {', '.join(known)}")
+            raise InputError(f"{name} has no parameter '{key}'", fix=_choice(key, known))
     return build(**overrides)
+
+
+def _choice(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    return f"{hint}choose from {', '.join(known)}"

@@ -18,7 +18,7 @@ class Observation(NamedTuple):
 
     **Fields:**
 
-    - `features`: the learner's state as numbers, the same length in every state.
+    - `features`: the learner's state as numbers from 0 to 1, the same length in every state.
     - `action_mask`: true where a masked policy may act: the ready concepts, and actions that need no mastery.
     """
 
@@ -122,6 +122,10 @@ class FiniteEnvironment(Environment[StateT]):
     @abc.abstractmethod
     def state(self, index: Int[Array, ""]) -> StateT:
         """The state of a number: the inverse of `index`."""
+
+    @abc.abstractmethod
+    def describe(self, state: StateT) -> str:
+        """A state in words."""
 
     @abc.abstractmethod
     def observe(self, state: StateT) -> Observation:

@@ -13,6 +13,8 @@ from scipy.sparse.linalg import spsolve
 from mccpo.errors import InputError
 from mccpo.exact.model import FiniteModel
 
+ROUNDING = 1e-9  # relative: an optimum on its budget must not miss it by the last bits of the solver
+
 
 @dataclass(frozen=True)
 class Values:
@@ -78,7 +80,7 @@ def satisfies(
     costs: Mapping[str, float], budgets: Mapping[str, float], slack: Mapping[str, float], tolerance: float
 ) -> bool:
     """Whether every budget is met within `tolerance`; a budget of 0 is met up to `slack`, since 0 is never reached."""
-    return all(costs[c] <= ((1 + tolerance) * d if d > 0 else slack[c]) for c, d in budgets.items())
+    return all(costs[c] <= ((1 + tolerance) * d * (1 + ROUNDING) if d > 0 else slack[c]) for c, d in budgets.items())
 
 
 def _complete(model: FiniteModel, policy: Float[np.ndarray, "states a"]) -> Float[np.ndarray, "states actions+1"]:
@@ -91,7 +93,8 @@ def _complete(model: FiniteModel, policy: Float[np.ndarray, "states a"]) -> Floa
         )
     if not (np.isfinite(policy).all() and (policy >= 0).all() and np.allclose(policy.sum(axis=1), 1, atol=1e-5)):
         raise InputError("the policy's rows are not probability distributions", fix="normalise each row to sum to 1")
-    return policy.astype(float)
+    exact = policy.astype(float)
+    return exact / exact.sum(axis=1, keepdims=True)  # single precision leaves rows a little off 1
 
 
 def _violation_rate(model: FiniteModel, policy: Float[np.ndarray, "states actions+1"]) -> float:

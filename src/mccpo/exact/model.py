@@ -30,7 +30,7 @@ class FiniteModel:
     probability: Float[np.ndarray, "states actions+1 outcomes"]
     successor: Int[np.ndarray, "states actions+1 outcomes"]
     outcome_costs: Float[np.ndarray, "states actions+1 outcomes costs"]
-    reward: Float[np.ndarray, "states actions+1"]
+    outcome_rewards: Float[np.ndarray, "states actions+1 outcomes"]
     gain: Float[np.ndarray, "states actions+1"]
     unready: Bool[np.ndarray, "states actions"]
     hack: Bool[np.ndarray, " actions"]
@@ -46,6 +46,13 @@ class FiniteModel:
     @property
     def num_actions(self) -> int:
         return len(self.action_names)
+
+    @cached_property
+    def reward(self) -> Float[np.ndarray, "states actions+1"]:
+        """The expected reward of each action."""
+        expected: Float[np.ndarray, "states actions+1"]
+        expected = np.einsum("sao,sao->sa", self.probability, self.outcome_rewards)
+        return expected
 
     @cached_property
     def costs(self) -> Float[np.ndarray, "states actions+1 costs"]:
@@ -101,7 +108,7 @@ def _enumerate(env: FiniteEnvironment[Any]) -> FiniteModel:
         probability=probability[kept],
         successor=renumber[successor[kept]],
         outcome_costs=np.asarray(steps.costs, float)[kept],
-        reward=np.einsum("sao,sao->sa", probability, np.asarray(steps.reward, float))[kept],
+        outcome_rewards=np.asarray(steps.reward, float)[kept],
         gain=np.einsum("sao,sao->sa", probability, np.asarray(steps.gain, float))[kept],
         unready=np.asarray(steps.unready)[kept, :-1, 0],
         hack=env.hack,

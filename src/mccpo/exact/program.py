@@ -49,6 +49,19 @@ class Infeasible:
     least: dict[str, float]
     scaling: float | None
 
+    def what(self, budgets: Mapping[str, float]) -> str:
+        """Why no policy meets the budgets, in words."""
+        asked = " and ".join(f"{name} ≤ {budgets[name]:g}" for name in self.conflict)
+        least = ", ".join(f"{name} {self.least[name]:.4f}" for name in self.conflict)
+        together = "each alone can reach" if len(self.conflict) > 1 else "the least that can be reached is"
+        return f"no policy meets {asked}: {together} {least}"
+
+    def fix(self) -> str:
+        """What would make the budgets reachable, in words."""
+        if self.scaling is None:
+            return "raise the budgets that are 0"
+        return f"raise all budgets by a factor of at least {self.scaling:.4f}"
+
 
 def check_budgets(model: FiniteModel, budgets: Mapping[str, float]) -> None:
     """Refuses budgets on costs that are not there, and negative or non-finite ones."""
@@ -120,14 +133,18 @@ class _Program:
 
     def scaling(self, budgets: Mapping[str, float]) -> float | None:
         """The smallest s for which the budgets s·d_i can be met together."""
-        limits = np.array(list(budgets.values()))
+        largest = max(budgets.values())
+        if largest == 0:
+            return None
+        # In units of the largest budget: the solver takes coefficients below 1e-9 for 0.
+        limits = np.array(list(budgets.values())) / largest
         rows = np.column_stack([self.costs[[self.model.cost_index(name) for name in budgets]], -limits])
         flow = sparse.hstack([self.flow, sparse.csr_array((self.model.num_states, 1))])
         objective = np.append(np.zeros_like(self.reward), 1.0)
         found = linprog(
             objective, A_ub=rows, b_ub=np.zeros(len(limits)), A_eq=flow, b_eq=self.model.start, method="highs-ipm"
         )
-        return float(found.fun) if found.status == 0 else None
+        return float(found.fun) / largest if found.status == 0 else None
 
     def policy(self, x: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "states actions"]:
         """The policy of an occupancy; where a state is never visited, uniform over what is ready."""

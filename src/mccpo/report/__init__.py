@@ -2,7 +2,7 @@
 
 - `mccpo.report.html.write_report` writes the HTML file, and is what draws figures;
 - `mccpo.report.text.table` gives the table for a terminal, without loading anything that draws;
-- `mccpo.report.curves.Curves` holds what was measured during training.
+- `mccpo.evaluation.curves.Curves` holds what was measured during training.
 
 Import from these modules: this package itself loads nothing, so that a command that only prints stays quick.
 """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+from mccpo.evaluation.curves import Curves
 from mccpo.report import outcomes, training
-from mccpo.report.curves import Curves
 from mccpo.report.panels import Group
 from mccpo.report.results import Results
 

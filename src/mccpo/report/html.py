@@ -11,8 +11,8 @@ from typing import Any
 
 from mccpo import atomic
 from mccpo.errors import InputError
+from mccpo.evaluation.curves import Curves
 from mccpo.report import numbers, tables
-from mccpo.report.curves import Curves
 from mccpo.report.figures import groups
 from mccpo.report.finding import finding, tally
 from mccpo.report.markup import Html, el, join

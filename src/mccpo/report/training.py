@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from mccpo.evaluation.curves import Curves
 from mccpo.report import drawing, numbers
-from mccpo.report.curves import Curves
 from mccpo.report.drawing import BUDGET, OPTIMUM, Stroke, draw, stroke
 from mccpo.report.panels import Group, Panel, legend_of
 from mccpo.report.results import Results

@@ -1,0 +1,59 @@
+"""The paper's numbers (Olukola and Rahimi, MC-CPO), under the names that our metrics have."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+
+class Reported(NamedTuple):
+    """One number of the paper; `unit` is the place of its last printed digit, within which it may have been rounded."""
+
+    mean: float
+    std: float
+    unit: float
+
+    def as_json(self) -> list[float]:
+        return [self.mean, self.std]
+
+
+Rows = dict[str, dict[str, Reported]]
+
+# What the paper prints under a name of its own, or of another policy than the row's. Its post-hoc row on the gate has
+# the return of the filtered policy, but π(hack) and RHSI of the unfiltered one; on the chain, raw RHSI is discounted.
+_RENAMED = {
+    ("gate", "post-hoc"): {"pi_hack": "pi_hack_trained", "rhsi": "rhsi_trained"},
+    ("chain", "*"): {"rhsi_ratio": "rhsi_ratio_discounted"},
+}
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """Every table of the paper as the data file has it, its numbers kept as decimals."""
+    text = files("mccpo.experiments").joinpath("paper_tables.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    return content
+
+
+def rows(table: str) -> Rows:
+    """A table's rows by method and metric."""
+    return {
+        method: {_name(table, method, metric): _reported(cell) for metric, cell in cells.items()}
+        for method, cells in tables()[table]["rows"].items()
+    }
+
+
+def _name(table: str, method: str, metric: str) -> str:
+    for row in (method, "*"):
+        if metric in _RENAMED.get((table, row), {}):
+            return _RENAMED[table, row][metric]
+    return metric
+
+
+def _reported(cell: Any) -> Reported:
+    mean, std = cell if isinstance(cell, list) else (cell, Decimal(0))
+    exponent = mean.as_tuple().exponent
+    return Reported(float(mean), float(std), 10.0 ** int(exponent))

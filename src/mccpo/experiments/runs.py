@@ -1,0 +1,194 @@
+"""The folder a run is kept in: what was asked, what came out, and what it needs to go on.
+
+manifest.json     configuration, versions, commit, seeds, wall time, and whether the run is finished
+results.json      the tables, as `--json` prints them
+metrics.parquet   the training curves: one row per part, method, seed and point
+checkpoints/      one file per part, from which `--resume` goes on to the same bits
+report.html       the report
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+from safetensors.numpy import load_file, save
+
+from mccpo import atomic
+from mccpo._version import __version__
+from mccpo.algo import Progress, Snapshot, TabularState
+from mccpo.algo.multipliers import Multipliers
+from mccpo.algo.tabular import Average
+from mccpo.errors import InputError
+from mccpo.evaluation import Curves
+from mccpo.strict_json import dump_json
+
+SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
+_LIBRARIES = ("jax", "jaxlib", "equinox", "numpy", "scipy")
+
+
+class RunFolder:
+    """A run's folder, opened for writing: new, or resumed with the very configuration it was begun with."""
+
+    def __init__(self, path: Path, configuration: Mapping[str, Any], *, resume: bool = False) -> None:
+        self.path = path
+        self.configuration = dict(configuration)
+        self._begun = time.monotonic()
+        self._saved: dict[str, float] = {}
+        self._spent = 0.0
+        manifest = path / "manifest.json"
+        if resume:
+            self._spent = self._take_up(manifest)
+        elif manifest.exists():
+            raise InputError(f"{path} already holds a run", fix="choose another --out, or go on with it by --resume")
+        self._write_manifest(finished=False)
+
+    def load(self, label: str) -> Snapshot | None:
+        """The checkpoint of a part, if there is one."""
+        path = self._checkpoint(label)
+        return read_snapshot(path) if path.exists() else None
+
+    def save(self, label: str, snapshot: Snapshot, *, last: bool = False) -> None:
+        """Keeps a checkpoint of a part, unless it did so a moment ago."""
+        now = time.monotonic()
+        if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
+            self._saved[label] = now
+            atomic.write_bytes(self._checkpoint(label), snapshot_bytes(snapshot))
+
+    def finish(self, results: Mapping[str, Any], curves: Mapping[str, Curves]) -> dict[str, Any]:
+        """Writes the results and the curves, and marks the run as finished; gives the manifest."""
+        atomic.write_text(self.path / "results.json", dump_json(results, indent=2) + "\n")
+        with atomic.replacing(self.path / "metrics.parquet") as scratch:
+            _frame(curves).write_parquet(scratch)
+        return self._write_manifest(finished=True)
+
+    def _take_up(self, manifest: Path) -> float:
+        found = read_json(manifest)
+        if found.get("configuration") != json.loads(dump_json(self.configuration)):
+            raise InputError(
+                f"{self.path} was begun with other settings", fix="resume with the same, or choose another --out"
+            )
+        return float(found.get("seconds", 0.0))
+
+    def _checkpoint(self, label: str) -> Path:
+        return self.path / "checkpoints" / f"{label.replace(' ', '-').replace('/', '-')}.safetensors"
+
+    def _write_manifest(self, *, finished: bool) -> dict[str, Any]:
+        manifest = {
+            "mccpo": __version__,
+            "configuration": self.configuration,
+            "finished": finished,
+            "seconds": round(self._spent + time.monotonic() - self._begun, 3),
+            "python": platform.python_version(),
+            "libraries": {name: version(name) for name in _LIBRARIES},
+            "device": jax.devices()[0].device_kind,
+            "commit": _commit(),
+        }
+        atomic.write_text(self.path / "manifest.json", dump_json(manifest, indent=2) + "\n")
+        return manifest
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON object of a run folder."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="name the folder of a run") from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}", fix="run it again") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is not a JSON object", fix="run it again")
+    return content
+
+
+def read_curves(path: Path) -> dict[str, Curves]:
+    """Reads the training curves of a run folder, by part."""
+    try:
+        frame = pl.read_parquet(path)
+        return {str(part): _unframe(rows) for (part,), rows in frame.group_by(["part"], maintain_order=True)}
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"cannot read {path}: {error}", fix="run it again") from error
+
+
+def snapshot_bytes(snapshot: Snapshot) -> bytes:
+    """A snapshot as safetensors, keyed by tree path; random keys are stored as their data."""
+    states = snapshot.states._replace(key=jax.random.key_data(snapshot.states.key))
+    curves = jax.tree.map(lambda *leaves: np.stack(leaves), *snapshot.curves)
+    leaves = jax.tree_util.tree_leaves_with_path({"states": states, "curves": curves})
+    return save({jax.tree_util.keystr(path): np.ascontiguousarray(leaf) for path, leaf in leaves})
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Reads what `snapshot_bytes` wrote."""
+    try:
+        found = load_file(path)
+        states = _rebuild(_STATES, "['states']", found)
+        curves = _rebuild(_CURVES, "['curves']", found)
+    except Exception as error:  # safetensors raises its own kinds, and a missing leaf is a KeyError
+        raise InputError(
+            f"{path} is not a checkpoint: {error}", fix="delete it and resume; its part starts anew"
+        ) from error
+    key = jax.random.wrap_key_data(jnp.asarray(states.key))
+    points = [jax.tree.map(lambda leaf, at=point: leaf[at], curves) for point in range(len(curves.ret))]
+    return Snapshot(jax.tree.map(jnp.asarray, states._replace(key=key)), points)
+
+
+_STATES = TabularState(0, 0, 0, 0, Multipliers(0, 0, 0), Average(0, 0, 0))  # type: ignore[arg-type]  # shape of the tree
+_CURVES = Progress(*([0] * len(Progress._fields)))  # type: ignore[arg-type]
+
+
+def _rebuild(tree: Any, prefix: str, found: Mapping[str, np.ndarray]) -> Any:
+    paths, structure = jax.tree_util.tree_flatten_with_path(tree)
+    return jax.tree.unflatten(structure, [found[prefix + jax.tree_util.keystr(path)] for path, _ in paths])
+
+
+def _frame(curves: Mapping[str, Curves]) -> pl.DataFrame:
+    frames = [
+        pl.DataFrame(
+            {
+                "part": part,
+                "method": method,
+                "seed": np.repeat(np.arange(seeds := len(next(iter(metrics.values())))), len(found.episodes)),
+                "episodes": np.tile(found.episodes, seeds),
+                **{metric: values.ravel() for metric, values in metrics.items()},
+            }
+        )
+        for part, found in curves.items()
+        for method, metrics in found.values.items()
+    ]
+    return pl.concat(frames, how="diagonal")
+
+
+def _unframe(rows: pl.DataFrame) -> Curves:
+    episodes = rows["episodes"].unique(maintain_order=True).to_numpy()
+    metrics = [name for name in rows.columns if name not in ("part", "method", "seed", "episodes")]
+    return Curves(
+        episodes,
+        {
+            str(method): {name: found[name].to_numpy().reshape(-1, len(episodes)) for name in metrics}
+            for (method,), found in rows.group_by(["method"], maintain_order=True)
+        },
+    )
+
+
+def _commit() -> str | None:
+    """The commit of the source tree, where the code runs from a checkout of its own."""
+    here = Path(__file__)
+    try:
+        for question in (["ls-files", "--error-unmatch", here.name], ["rev-parse", "HEAD"]):
+            answer = subprocess.run(
+                ["git", *question], cwd=here.parent, capture_output=True, text=True, check=True, timeout=5
+            )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()

@@ -1,0 +1,28 @@
+"""JSON that any reader takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def dump_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON that any reader takes, in the order given: NaN and infinities become null, arrays become lists."""
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [_plain(entry) for entry in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    return _plain(value.tolist())  # scalars and arrays of NumPy and JAX; anything else is a mistake, and fails here

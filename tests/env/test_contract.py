@@ -1,0 +1,201 @@
+"""What holds for every registered environment."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from mccpo.env import ENVIRONMENTS, FiniteEnvironment, make
+
+EPISODES = 64
+
+
+@pytest.fixture(scope="module", params=ENVIRONMENTS)
+def env(request):
+    return make(request.param)
+
+
+@pytest.fixture(scope="module")
+def finite(env):
+    if not isinstance(env, FiniteEnvironment):
+        pytest.skip(f"{env.name} is not finite")
+    return env
+
+
+def play(env, key, actions):
+    """One episode by `scan`: the state before each step, the action, and what it brought about."""
+    start, *keys = jax.random.split(key, env.horizon + 1)
+
+    def advance(state, chosen):
+        step = env.step(chosen[0], state, chosen[1])
+        return step.state, (state, chosen[1], step)
+
+    return jax.lax.scan(advance, env.reset(start)[0], (jnp.stack(keys), actions))[1]
+
+
+@pytest.fixture(scope="module")
+def play_all(env):
+    """Plays episodes of actions drawn without regard to the mask, and among them the no-op: [episodes, steps]."""
+    actions = jax.random.randint(jax.random.key(1), (EPISODES, env.horizon), 0, env.num_actions + 1)
+    compiled = jax.jit(jax.vmap(lambda key, chosen: play(env, key, chosen)))
+    return lambda: compiled(jax.random.split(jax.random.key(0), EPISODES), actions)
+
+
+@pytest.fixture(scope="module")
+def episodes(play_all):
+    return play_all()
+
+
+@pytest.fixture(scope="module")
+def everything(finite):
+    """The outcomes of every action, the no-op among them, in every state number: [states, actions + 1, outcomes]."""
+    states = jax.vmap(finite.state)(jnp.arange(finite.num_states))
+    over_actions = jax.vmap(finite.outcomes, in_axes=(None, 0))
+    return jax.jit(jax.vmap(over_actions, in_axes=(0, None)))(states, jnp.arange(finite.num_actions + 1))
+
+
+def same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_the_declarations_agree_with_each_other(env):
+    assert ENVIRONMENTS[env.name] is type(env)
+    assert set(env.constrained) <= set(env.cost_names)
+    assert set(env.fixed_budgets) <= set(env.constrained)
+    assert env.cost_bounds.shape == (len(env.cost_names),)
+    assert len(set(env.action_names)) == env.num_actions == env.noop == len(env.hack)
+    assert env.discounted_horizon == pytest.approx(sum(env.gamma**t for t in range(env.horizon)))
+
+
+def test_shapes_and_types_are_those_declared_and_stay_the_same(env):
+    key, action = jax.random.key(0), jnp.zeros((), jnp.int32)
+    state, obs = jax.eval_shape(env.reset, key)
+    step = jax.eval_shape(env.step, key, state, action)
+    assert (step.state, step.obs) == (state, obs)
+    assert (obs.features.shape, obs.features.dtype) == ((env.num_features,), jnp.float32)
+    assert (obs.action_mask.shape, obs.action_mask.dtype) == ((env.num_actions,), jnp.bool_)
+    assert (step.costs.shape, step.costs.dtype) == ((len(env.cost_names),), jnp.float32)
+    assert {(x.shape, x.dtype) for x in (step.reward, step.gain)} == {((), jnp.dtype("float32"))}
+    assert {(x.shape, x.dtype) for x in (step.unready, step.terminated, step.truncated)} == {((), jnp.dtype("bool"))}
+
+
+def test_a_step_is_compiled_once_and_gives_the_same_alone_batched_and_scanned(env, episodes):
+    traces = []
+
+    @jax.jit
+    def step(key, state, action):
+        traces.append(action)
+        return env.step(key, state, action)
+
+    states, actions, steps = jax.tree.map(lambda leaf: leaf[0], episodes)
+    start, *keys = jax.random.split(jax.random.split(jax.random.key(0), EPISODES)[0], env.horizon + 1)
+    state, _ = env.reset(start)
+    for t, key in enumerate(keys):
+        alone = step(key, state, actions[t])
+        same((state, alone), jax.tree.map(lambda leaf, t=t: leaf[t], (states, steps)))
+        state = alone.state
+    assert len(traces) == 1
+
+
+def test_episodes_end_at_the_horizon_and_not_before(env, episodes):
+    _, _, steps = episodes
+    ended = np.asarray(steps.terminated | steps.truncated)
+    assert ended[:, -1].all()
+    assert not ended[:, :-1].any()
+
+
+def test_the_mask_is_the_ready_set_and_never_empty(env, episodes):
+    _, _, steps = episodes
+    concepts = len(env.curriculum)
+    for state, obs in (env.reset(jax.random.key(2)), (steps.state, steps.obs)):
+        expected = env.curriculum.ready(np.asarray(state.K, np.float32), env.theta)
+        assert obs.action_mask.any(axis=-1).all()
+        np.testing.assert_array_equal(obs.action_mask[..., :concepts], expected)
+        assert obs.action_mask[..., concepts:].all()
+
+
+def test_features_and_costs_stay_within_their_bounds(env, episodes):
+    _, _, steps = episodes
+    assert ((steps.obs.features >= 0) & (steps.obs.features <= 1)).all()
+    assert (steps.costs >= 0).all()
+    assert (steps.costs <= env.cost_bounds).all()
+    assert np.isfinite(steps.reward).all()
+
+
+def test_the_no_op_lets_time_pass_and_nothing_else(env, episodes):
+    states, actions, steps = jax.tree.map(np.asarray, episodes)
+    idle = actions == env.noop
+    assert idle.any()
+    before, steps = jax.tree.map(lambda leaf: leaf[idle], (states, steps))
+    same(steps.state, before._replace(t=before.t + 1))
+    for signal in (steps.reward, steps.costs, steps.gain, steps.unready):
+        assert not signal.any()
+
+
+def test_an_unready_concept_can_be_taught_and_is_counted(env, episodes):
+    states, actions, steps = episodes
+    ready = env.curriculum.ready(np.asarray(states.K, np.float32), env.theta)
+    allowed = np.concatenate([ready, np.ones((*ready.shape[:2], env.num_actions + 1 - ready.shape[2]), bool)], axis=2)
+    expected = ~np.take_along_axis(allowed, np.asarray(actions)[..., None], axis=2)[..., 0]
+    assert expected.any()
+    np.testing.assert_array_equal(steps.unready, expected)
+
+
+def test_gain_is_the_mastery_gained(env, episodes):
+    states, _, steps = episodes
+    gained = steps.state.K.astype(jnp.float32).sum(axis=-1) - states.K.astype(jnp.float32).sum(axis=-1)
+    np.testing.assert_allclose(steps.gain, gained, atol=1e-6)
+    assert (gained > 0).any()
+
+
+def test_numbers_and_states_are_inverse_to_each_other(finite, episodes):
+    numbers = jnp.arange(finite.num_states)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(lambda n: finite.index(finite.state(n))))(numbers), numbers)
+    states, _, _ = episodes
+    same(jax.jit(jax.vmap(jax.vmap(lambda state: finite.state(finite.index(state)))))(states), states)
+
+
+def test_outcomes_are_distributions_within_the_bounds(finite, everything):
+    chances, steps = everything
+    np.testing.assert_allclose(chances.sum(axis=-1), 1, atol=1e-6)
+    assert (chances >= 0).all()
+    possible = np.asarray(steps.costs)[np.asarray(chances) > 0]
+    assert (possible >= 0).all()
+    assert (possible <= finite.cost_bounds).all()
+
+
+def draw_steps(env, numbers, actions, draws):
+    keys = jax.random.split(jax.random.key(11), (len(numbers), draws))
+
+    def of_pair(keys, number, action):
+        return jax.vmap(lambda key: env.step(key, env.state(number), action))(keys)
+
+    return jax.jit(jax.vmap(of_pair))(keys, numbers, actions)
+
+
+def test_steps_are_drawn_from_the_outcomes(finite, everything):
+    """Each step drawn is exactly one of the outcomes, and they come as often as their chances say (chi-square)."""
+    draws, pairs = 1000, 40
+    chances = np.asarray(everything[0])
+    uncertain_first = np.argsort(chances.max(axis=-1), axis=None, kind="stable")[:pairs]
+    numbers, actions = np.unravel_index(uncertain_first, chances.shape[:2])
+    drawn = draw_steps(finite, numbers, actions, draws)
+    outcomes = jax.tree.map(lambda leaf: leaf[numbers, actions], everything[1])
+    is_outcome = np.ones((len(numbers), draws, chances.shape[-1]), bool)
+    for seen, listed in zip(jax.tree.leaves(drawn), jax.tree.leaves(outcomes), strict=True):
+        equal = np.asarray(seen)[:, :, None] == np.asarray(listed)[:, None]
+        is_outcome &= equal.reshape(*is_outcome.shape, -1).all(axis=-1)
+    assert (is_outcome.sum(axis=-1) == 1).all()
+    counts, expected = is_outcome.sum(axis=1), chances[numbers, actions] * draws
+    possible = expected > 0
+    assert not counts[~possible].any()
+    surprise = (np.square(counts - expected)[possible] / expected[possible]).sum()
+    freedom = possible.sum() - len(numbers)
+    assert surprise == 0 if freedom == 0 else stats.chi2.sf(surprise, freedom) > 1e-3
+
+
+def test_the_same_key_gives_the_same_episode(play_all, episodes):
+    same(play_all(), episodes)
