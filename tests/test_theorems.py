@@ -48,9 +48,8 @@ def test_proposition_1_holds_in_every_transition_of_the_finite_environments(name
 def test_proposition_1_fails_if_mastery_only_does_not_fall_in_expectation():
     """K(u) at the threshold moves by ±1/4 with equal chance: E[K] stays, and E|A_f| falls from 2 to 3/2."""
     curriculum, theta = Curriculum.from_edges([("u", "v")]), 0.5
-    now = np.array([theta, 0.0])
-    chance = Fraction(1, 2)
-    outcomes = [(chance, now + [0.25, 0.0]), (chance, now - [0.25, 0.0])]
+    now, move = np.array([theta, 0.0]), np.array([0.25, 0.0])
+    outcomes = [(Fraction(1, 2), now + move), (Fraction(1, 2), now - move)]
     expected_mastery = [sum(p * Fraction(float(K[i])) for p, K in outcomes) for i in range(2)]
     assert expected_mastery == [Fraction(float(k)) for k in now]
     expected_size = sum(p * int(curriculum.ready(K, theta).sum()) for p, K in outcomes)
@@ -130,7 +129,7 @@ def test_theorem_3_fails_for_filters_that_may_use_any_feasible_action(gate):
 
 
 def test_a_learnt_policy_has_full_support_so_only_blocking_keeps_the_gap(gate):
-    """A softmax never reaches π(hack) = 1: within its support a filter may choose prog, but blocking returns R π(prog)."""
+    """A softmax leaves prog some probability: a filter within its support may return R; blocking returns R π(prog)."""
     learnt = np.array([[0.004, 0.001, 0.995]])
     assert gate.best_filter(np.append(learnt[0] > 0, True)) == pytest.approx(gate.env.R)
     blocked = evaluate(gate.model, gate.filtered("post-hoc-block", learnt))

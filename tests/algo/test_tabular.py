@@ -1,6 +1,6 @@
 """The tabular learner: its step sizes, its randomness, what it averages, and that it learns."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from mccpo.exact import enumerate_model, evaluate, occupancy
 ENV = make("chain", concepts=3, horizon=3)
 PLAN = TabularPlan(episodes=400, batch=10, seeds=3)
 BUDGETS = {"c4": 1.5}
+BOTH = [METHODS["mc-cpo"], METHODS["unconstrained"]]
 
 
 def same_bits(one, other):
@@ -25,11 +26,11 @@ def same_bits(one, other):
 
 @pytest.fixture(scope="module")
 def runs():
-    return train_tabular(ENV, [METHODS["mc-cpo"], METHODS["unconstrained"]], BUDGETS, PLAN)
+    return train_tabular(ENV, BOTH, BUDGETS, PLAN)
 
 
 def test_the_default_step_sizes_meet_the_conditions_of_the_theorem():
-    """k^-a with 1/2 < a ≤ 1 has an infinite sum of itself and a finite one of its squares; a < b parts the timescales."""
+    """For 1/2 < a ≤ 1, Σk^-a is infinite and Σk^-2a finite; a < b parts the timescales."""
     settings = TabularSettings()
     a, b = settings.alpha_decay, settings.beta_decay
     assert 0.5 < a < b <= 1
@@ -38,77 +39,72 @@ def test_the_default_step_sizes_meet_the_conditions_of_the_theorem():
     assert a + settings.entropy_decay > 1
 
 
-@pytest.mark.parametrize("k", [250, 1750, 25_000])
-def test_updates_shrink_by_the_exponents_of_the_settings(k):
+def test_updates_shrink_by_the_exponents_of_the_settings():
     settings = TabularSettings(entropy=0.0)
     settings = settings._replace(rule=settings.rule._replace(proportional=0.0))
     method, budgets = as_numbers(METHODS["mc-cpo"], ENV), budgets_of(ENV, {"c4": 0.1})
     first = start(ENV, jax.random.key(0))
     step = jax.jit(lambda state: learn(ENV, method, budgets, settings, state, 50, 10**9)[0])
-    now, later = step(first), step(first._replace(update=jnp.asarray(k)))
-    elapsed = 1 + k / settings.warm
+    now = step(first._replace(update=jnp.asarray(1000)))
     assert float(jnp.abs(now.theta).max()) > 0
-    np.testing.assert_allclose(later.theta, now.theta * elapsed**-settings.alpha_decay, rtol=1e-4, atol=1e-7)
     assert float(now.multipliers.integral[2]) > 0
-    np.testing.assert_allclose(
-        later.multipliers.integral, now.multipliers.integral * elapsed**-settings.beta_decay, rtol=1e-4
-    )
+    for k in (2000, 25_000):
+        later = step(first._replace(update=jnp.asarray(k)))
+        elapsed = (1 + k / settings.warm) / (1 + 1000 / settings.warm)
+        np.testing.assert_allclose(later.theta, now.theta * elapsed**-settings.alpha_decay, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(
+            later.multipliers.integral, now.multipliers.integral * elapsed**-settings.beta_decay, rtol=1e-4
+        )
 
 
 def test_the_same_seed_gives_the_same_bits(runs):
-    assert same_bits(runs, train_tabular(ENV, [METHODS["mc-cpo"], METHODS["unconstrained"]], BUDGETS, PLAN))
+    assert same_bits(runs, train_tabular(ENV, BOTH, BUDGETS, PLAN))
 
 
 def test_seeds_differ(runs):
-    assert len({policy.tobytes() for policy in runs.last[0]}) == PLAN.seeds
-    other = train_tabular(
-        ENV,
-        [METHODS["mc-cpo"], METHODS["unconstrained"]],
-        BUDGETS,
-        TabularPlan(episodes=400, batch=10, seeds=3, seed=1),
-    )
-    assert not np.isin(other.last[0].ravel(), runs.last[0].ravel()).all()
+    assert len(set(map(bytes, runs.last[0]))) == PLAN.seeds
+    other = train_tabular(ENV, BOTH, BUDGETS, replace(PLAN, seed=1))
+    assert not set(map(bytes, other.last[0])) & set(map(bytes, runs.last[0]))
 
 
 def test_a_resumed_run_is_the_unbroken_one_bit_for_bit(runs):
-    methods, kept = [METHODS["mc-cpo"], METHODS["unconstrained"]], []
-    train_tabular(ENV, methods, BUDGETS, PLAN, after_point=kept.append)
+    kept = []
+    train_tabular(ENV, BOTH, BUDGETS, PLAN, after_point=kept.append)
     assert [snapshot.point for snapshot in kept] == list(range(1, PLAN.points + 1))
     for point in (1, PLAN.points // 2, PLAN.points):
-        assert same_bits(runs, train_tabular(ENV, methods, BUDGETS, PLAN, resume=kept[point - 1]))
+        assert same_bits(runs, train_tabular(ENV, BOTH, BUDGETS, PLAN, resume=kept[point - 1]))
 
 
 def test_a_method_does_not_depend_on_those_beside_it(runs):
-    alone = train_tabular(ENV, [METHODS["mc-cpo"]], BUDGETS, PLAN)
-    np.testing.assert_allclose(alone.last[0], runs.last[0], atol=1e-5)
-    np.testing.assert_allclose(alone.averaged[0], runs.averaged[0], atol=1e-5)
-    np.testing.assert_allclose(alone.multipliers[0], runs.multipliers[0], atol=1e-5)
-    other_order = train_tabular(ENV, [METHODS["unconstrained"], METHODS["mc-cpo"]], BUDGETS, PLAN)
-    np.testing.assert_allclose(other_order.last[::-1], runs.last, atol=1e-5)
+    others = train_tabular(ENV, [METHODS["reward-shaped"], METHODS["mc-cpo"]], BUDGETS, PLAN)
+    for name in ("last", "averaged", "executed", "multipliers"):
+        assert np.array_equal(getattr(others, name)[1], getattr(runs, name)[0])
+    assert not np.array_equal(others.last[0], runs.last[1])
 
 
 def test_the_averaged_policy_is_worth_the_mean_of_the_iterates():
     """A policy with the mean discounted occupancy of others has their mean return and mean costs."""
     model, method, draw = enumerate_model(ENV), as_numbers(METHODS["mc-cpo"], ENV), np.random.default_rng(0)
-    visits, values = np.zeros((ENV.num_states, ENV.num_actions)), []
+    visits, iterates = np.zeros((ENV.num_states, ENV.num_actions)), []
     for _ in range(7):
         policy = draw.dirichlet(np.full(ENV.num_actions, 0.3), model.num_states) * model.mask + 1e-9 * model.mask
         policy /= policy.sum(axis=1, keepdims=True)
         visits[model.index] += occupancy(model, np.pad(policy, ((0, 0), (0, 1))), model.gamma)[:, :-1]
-        values.append(evaluate(model, policy))
+        iterates.append(policy)
+    values = [evaluate(model, policy) for policy in iterates]
     state = start(ENV, jax.random.key(0))._replace(average=Average(jnp.asarray(visits), jnp.zeros(3), jnp.ones(())))
-    averaged, last = policies(ENV, method, state)
+    averaged, _ = policies(ENV, method, state)
     found = evaluate(model, np.asarray(averaged)[model.index])
     assert found.ret == pytest.approx(np.mean([value.ret for value in values]), abs=1e-5)
     for cost in ENV.cost_names:
         assert found.costs[cost] == pytest.approx(np.mean([value.costs[cost] for value in values]), abs=1e-5)
     # The mean of the policies themselves is another policy, worth something else.
-    assert found.ret != pytest.approx(evaluate(model, np.asarray(last)[model.index]).ret, abs=1e-2)
+    assert abs(found.costs["c4"] - evaluate(model, np.mean(iterates, axis=0)).costs["c4"]) > 0.005
 
 
 def test_averages_are_over_the_second_half_of_training():
     kept = []
-    train_tabular(ENV, [METHODS["mc-cpo"]], BUDGETS, PLAN, after_point=kept.append)
+    train_tabular(ENV, BOTH, BUDGETS, PLAN, after_point=kept.append)
     half = PLAN.points // 2
     updates = [float(snapshot.states.average.updates[0]) for snapshot in kept]
     assert updates[half - 1] == 0

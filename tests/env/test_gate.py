@@ -16,7 +16,7 @@ from mccpo.errors import InputError
 def test_what_each_choice_brings(action, reward, cost, gain, unready):
     env = Gate()
     state, obs = env.reset(jax.random.key(0))
-    chances, steps = env.outcomes(state, jnp.array(env.action_names.index(action)))
+    chances, steps = jax.device_get(jax.jit(env.outcomes)(state, jnp.array(env.action_names.index(action))))
     (certain,) = np.flatnonzero(chances)
     assert chances[certain] == 1
     step = jax.tree.map(lambda leaf: leaf[certain], steps)
@@ -27,14 +27,14 @@ def test_what_each_choice_brings(action, reward, cost, gain, unready):
 
 def test_progress_opens_the_gate():
     env = Gate()
-    step = env.step(jax.random.key(0), env.reset(jax.random.key(1))[0], jnp.array(env.action_names.index("prog")))
+    step = jax.jit(env.step)(jax.random.key(0), env.reset(jax.random.key(1))[0], env.action_names.index("prog"))
     assert step.state.K.tolist() == [True, False]
     assert step.obs.action_mask.tolist() == [True, True, True]
 
 
 def test_the_reward_gap_is_a_parameter_and_the_budget_is_nothing():
     env = make("gate", R=0.7)
-    step = env.step(jax.random.key(0), env.reset(jax.random.key(1))[0], jnp.array(0))
+    step = jax.jit(env.step)(jax.random.key(0), env.reset(jax.random.key(1))[0], 0)
     assert float(step.reward) == pytest.approx(0.7)
     assert env.fixed_budgets == {"c": 0.0}
     assert env.filter == "block"

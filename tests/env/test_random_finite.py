@@ -1,6 +1,7 @@
 """Random finite environments: decided by their instance, and open to a curriculum of one's own."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from mccpo.errors import InputError
 OWN = Curriculum.from_edges([("add", "multiply")], demand={"add": 0.2, "multiply": 0.75})
 
 
+@eqx.filter_jit
 def outcomes(env, K, action):
-    return env.outcomes(BinaryState(K=jnp.array(K), t=jnp.array(1)), jnp.array(action))
+    return env.outcomes(BinaryState(K=K, t=jnp.array(1)), action)
 
 
 def test_the_same_instance_is_the_same_environment():
@@ -56,7 +58,7 @@ def test_the_signals_of_each_kind_of_choice():
         ([False, False], 2, [(1.0, 1.0, [0, 0.5, 1.0])]),
     ]
     for K, action, expected in cases:
-        chances, steps = outcomes(env, K, action)
+        chances, steps = jax.device_get(outcomes(env, jnp.array(K), jnp.array(action)))
         possible = np.flatnonzero(chances)
         np.testing.assert_allclose(chances[possible], [chance for chance, _, _ in expected], rtol=1e-5)
         np.testing.assert_allclose(steps.reward[possible], [reward for _, reward, _ in expected], rtol=1e-5)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccpo.evaluation.statistics import summarise, welch
 from mccpo.evaluation.curves import Curves
+from mccpo.evaluation.statistics import summarise, welch
 
 METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 CENTRES = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report import vocabulary
 from mccpo.evaluation.curves import Curves
+from mccpo.report import vocabulary
 from mccpo.report.finding import finding, tally
 from mccpo.report.results import Results
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from mccpo.report.cells import measured_text
 from mccpo.evaluation.curves import Curves
+from mccpo.report.cells import measured_text
 from mccpo.report.results import Results
 from mccpo.report.text import table
 

@@ -5,7 +5,8 @@ in λ by the rule of `mccpo.algo.multipliers` with step sizes β_k, where
 
     α_k = α (1 + k/k₀)^-a,  β_k = β (1 + k/k₀)^-b,  1/2 < a < b ≤ 1,
 
-so that Σα = Σβ = ∞, Σα² and Σβ² are finite and β_k/α_k → 0 (Borkar, Stochastic Approximation, 2008, chapter 6).
+so that Σα = Σβ = ∞, Σα² and Σβ² are finite and β_k/α_k → 0 (Borkar, Stochastic Approximation, 2008, chapter 6). Over
+its first updates α_k is held back until the baseline has formed, which leaves these conditions as they are.
 
 Two policies come out. The *averaged* policy, which is the one that is reported, has the mean discounted occupancy of
 the iterates of the second half of training: since returns and costs are linear in the occupancy, it is worth their mean
@@ -38,9 +39,9 @@ class TabularSettings(NamedTuple):
     are asked for, so that sampling error leaves the policy on the right side of them.
     """
 
-    alpha: float | Float[Array, ""] = 12.0
+    alpha: float | Float[Array, ""] = 8.0
     alpha_decay: float | Float[Array, ""] = 0.6
-    beta: float | Float[Array, ""] = 0.3
+    beta: float | Float[Array, ""] = 1.0
     beta_decay: float | Float[Array, ""] = 0.9
     warm: float | Float[Array, ""] = 250.0
     entropy: float | Float[Array, ""] = 1.0
@@ -182,12 +183,13 @@ def estimate(
     horizon, batch = episodes.number.shape
     discount = gamma ** jnp.arange(horizon)[:, None]
     reach = jnp.cumprod(episodes.ratio, axis=0)  # Π_{k ≤ t} π/π̃
-    before = reach / episodes.ratio
+    before = jnp.concatenate([jnp.ones_like(reach[:1]), reach[:-1]])  # Π_{k < t} π/π̃
     to_go = jax.lax.cumsum((discount * reach)[..., None] * episodes.signals, axis=0, reverse=True)
     values = baseline[episodes.number]
     centred = to_go - (discount * reach)[..., None] * values
     advantage = centred[..., 0] - centred[..., 1:] @ prices
     weight = jnp.where(episodes.alive, 1.0, 0.0)
+    met = jnp.where(before > 0, weight, 0.0)  # after an action that π rules out, π has no part in the episode any more
 
     def by_state(rows: Float[Array, "time batch width"]) -> Float[Array, "states width"]:
         flat = rows.reshape(horizon * batch, -1)
@@ -200,8 +202,8 @@ def estimate(
         (weight * advantage)[..., None] * episodes.score / batch,
         lived * -episodes.probs * (surprise + entropy) / batch,
         lived * episodes.probs,
-        weight[..., None] * (to_go / (discount * before)[..., None] - values),
-        weight[..., None],
+        met[..., None] * (to_go / jnp.where(met > 0, discount * before, 1.0)[..., None] - values),
+        met[..., None],
     ]
     actions, signals = episodes.score.shape[-1], baseline.shape[-1]
     sums = by_state(jnp.concatenate(columns, axis=-1))
@@ -231,7 +233,9 @@ def learn(
     prices = method.shaping + state.multipliers.value
     found = estimate(episodes, state.baseline, prices, env.gamma, settings.baseline_rate)
     elapsed = 1.0 + state.update / settings.warm
-    alpha = settings.alpha * elapsed**-settings.alpha_decay
+    # The policy waits for its baseline: full steps without one can saturate a state for good.
+    ramp = jnp.minimum(1.0, state.update * settings.baseline_rate / 10.0)
+    alpha = settings.alpha * ramp * elapsed**-settings.alpha_decay
     beta = settings.beta * elapsed**-settings.beta_decay * method.constrained
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
     aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))

@@ -129,7 +129,7 @@ def _starts(env: FiniteEnvironment[Any], methods: int, plan: TabularPlan) -> Tab
     root = jax.random.key(plan.seed)
     keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(plan.seeds))
     # Every method meets the same seeds, so that a row differs from the next by its method alone.
-    return jax.vmap(partial(tabular.start, env))(jnp.tile(keys, methods))
+    return jax.jit(jax.vmap(partial(tabular.start, env)))(jnp.tile(keys, methods))
 
 
 def _advance(
@@ -185,13 +185,7 @@ def _segment(
 def _results(
     env: FiniteEnvironment[Any], runs: Method, snapshot: Snapshot, shape: tuple[int, int], plan: TabularPlan
 ) -> TabularRuns:
-    averaged, last = jax.vmap(partial(tabular.policies, env))(runs, snapshot.states)
-    mask = jax.vmap(env.observe)(jax.vmap(env.state)(jnp.arange(env.num_states))).action_mask
-
-    @jax.vmap
-    def through(method: Method, probs: Float[Array, "states actions"]) -> Float[Array, "states actions+1"]:
-        return execute(method, probs, mask, jnp.asarray(env.hack))
-
+    averaged, last, executed, executed_last = _policies(env, runs, snapshot.states)
     average = snapshot.states.average
 
     def split(leaf: Any) -> Any:
@@ -201,10 +195,24 @@ def _results(
     return TabularRuns(
         averaged=split(averaged),
         last=split(last),
-        executed=split(through(runs, averaged)),
-        executed_last=split(through(runs, last)),
+        executed=split(executed),
+        executed_last=split(executed_last),
         multipliers=split(average.multipliers / average.updates[:, None]),
         multipliers_last=split(snapshot.states.multipliers.value),
         curves=jax.tree.map(split, curves),
         episodes=np.arange(1, plan.points + 1) * plan.updates_per_point * plan.batch,
     )
+
+
+@eqx.filter_jit
+def _policies(
+    env: FiniteEnvironment[Any], runs: Method, states: TabularState
+) -> tuple[Float[Array, "runs states actions"], ...]:
+    """The averaged and the last policy of every run, then both as executed."""
+    mask = jax.vmap(env.observe)(jax.vmap(env.state)(jnp.arange(env.num_states))).action_mask
+
+    def one(method: Method, state: TabularState) -> tuple[Float[Array, "states actions"], ...]:
+        trained = tabular.policies(env, method, state)
+        return (*trained, *(execute(method, probs, mask, jnp.asarray(env.hack)) for probs in trained))
+
+    return jax.vmap(one)(runs, states)

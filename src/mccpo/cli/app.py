@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 from cyclopts.exceptions import CycloptsError, UnknownCommandError
 
 from mccpo._version import __version__
@@ -33,6 +33,8 @@ COMMANDS = {
 }
 """Every command: where it is and what it is for, in the order of the help page."""
 
+_SHARED = Group("Settings of every command", sort_key=100)
+
 
 def build_app() -> App:
     """The commands, none of them loaded yet."""
@@ -47,7 +49,6 @@ def build_app() -> App:
     for position, (name, (path, purpose)) in enumerate(COMMANDS.items()):
         app.command(path, name=name, help=purpose, sort_key=position)
     app.meta.default(_launcher(app))
-    app.meta.group_parameters = "Settings of every command"
     app.meta.suppress_keyboard_interrupt = False  # main gives Ctrl-C its line and code
     return app
 
@@ -55,9 +56,9 @@ def build_app() -> App:
 def _launcher(app: App) -> Callable[..., object]:
     def launch(
         *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-        config: Annotated[Path | None, Parameter(env_var="MCCPO_CONFIG")] = None,
-        print_config: Annotated[bool, Parameter(negative="")] = False,
-        debug: Annotated[bool, Parameter(negative="")] = False,
+        config: Annotated[Path | None, Parameter(env_var="MCCPO_CONFIG", group=_SHARED)] = None,
+        print_config: Annotated[bool, Parameter(negative="", group=_SHARED)] = False,
+        debug: Annotated[bool, Parameter(negative="", group=_SHARED)] = False,
     ) -> object:
         """Runs one command.
 

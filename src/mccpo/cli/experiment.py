@@ -118,7 +118,8 @@ def _produce(produce: Callable[[Options, Session], Produced], options: Options, 
         try:
             found = produce(options, Session(show, folder.load, save))
         except KeyboardInterrupt:
-            note(f"stopped; go on with --out {folder.path} --resume")
+            if newest:
+                note(f"go on with --out {folder.path} --resume")
             raise
         finally:
             for label, snapshot in newest.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from mccpo.env import FiniteEnvironment
+from mccpo.env import FiniteEnvironment, TimeStep
 from mccpo.errors import InputError
 
 
@@ -85,37 +85,52 @@ def enumerate_model(env: FiniteEnvironment[Any]) -> FiniteModel:
 
 
 def _enumerate(env: FiniteEnvironment[Any]) -> FiniteModel:
-    numbers = jnp.arange(env.num_states)
-    actions = jnp.arange(env.num_actions + 1)
-    states = jax.vmap(env.state)(numbers)
-    mask = np.asarray(jax.vmap(env.observe)(states).action_mask)
-    over_actions = jax.vmap(env.outcomes, in_axes=(None, 0))
-    probability, steps = jax.jit(jax.vmap(over_actions, in_axes=(0, None)))(states, actions)
-    probability = np.asarray(probability, float)
-    ended = np.asarray(steps.terminated | steps.truncated)
-    index = jax.vmap(jax.vmap(jax.vmap(env.index)))(steps.state)
-    successor = np.where(ended, -1, np.asarray(index))
-    first = int(env.index(env.reset(jax.random.key(0))[0]))
-    kept = _reachable(first, successor, probability)
-    if not mask[kept].any(axis=1).all():
+    found = jax.device_get(jax.jit(lambda: _everything(env))())
+    probability, steps = found.probability, found.steps
+    successor = np.where(steps.terminated | steps.truncated, -1, found.index)
+    kept = _reachable(int(found.first), successor, probability)
+    if not found.mask[kept].any(axis=1).all():
         raise InputError(f"{env.name}: some state has no ready action", fix="give the curriculum a source concept")
     renumber = np.full(env.num_states + 1, -1)
     renumber[kept] = np.arange(len(kept))
     return FiniteModel(
         index=kept,
-        start=(kept == first).astype(float),
-        mask=mask[kept],
+        start=(kept == found.first).astype(float),
+        mask=found.mask[kept],
         probability=probability[kept],
         successor=renumber[successor[kept]],
-        outcome_costs=np.asarray(steps.costs, float)[kept],
-        outcome_rewards=np.asarray(steps.reward, float)[kept],
-        gain=np.einsum("sao,sao->sa", probability, np.asarray(steps.gain, float))[kept],
-        unready=np.asarray(steps.unready)[kept, :-1, 0],
+        outcome_costs=steps.costs[kept].astype(float),
+        outcome_rewards=steps.reward[kept].astype(float),
+        gain=np.einsum("sao,sao->sa", probability, steps.gain)[kept],
+        unready=steps.unready[kept, :-1, 0],
         hack=env.hack,
         gamma=env.gamma,
         action_names=env.action_names,
         cost_names=env.cost_names,
         constrained=env.constrained,
+    )
+
+
+class _Everything(NamedTuple):
+    """The first state's number, and for every number the mask and what each action may bring about."""
+
+    first: Any
+    mask: Any
+    probability: Any
+    steps: TimeStep[Any]
+    index: Any
+
+
+def _everything(env: FiniteEnvironment[Any]) -> _Everything:
+    states = jax.vmap(env.state)(jnp.arange(env.num_states))
+    over_actions = jax.vmap(env.outcomes, in_axes=(None, 0))
+    probability, steps = jax.vmap(over_actions, in_axes=(0, None))(states, jnp.arange(env.num_actions + 1))
+    return _Everything(
+        first=env.index(env.reset(jax.random.key(0))[0]),
+        mask=jax.vmap(env.observe)(states).action_mask,
+        probability=probability,
+        steps=steps,
+        index=jax.vmap(jax.vmap(jax.vmap(env.index)))(steps.state),
     )
 
 

@@ -133,18 +133,22 @@ class _Program:
 
     def scaling(self, budgets: Mapping[str, float]) -> float | None:
         """The smallest s for which the budgets s·d_i can be met together."""
-        largest = max(budgets.values())
-        if largest == 0:
+        limits = np.array(list(budgets.values()))
+        positive = limits > 0
+        if not positive.any():
             return None
-        # In units of the largest budget: the solver takes coefficients below 1e-9 for 0.
-        limits = np.array(list(budgets.values())) / largest
-        rows = np.column_stack([self.costs[[self.model.cost_index(name) for name in budgets]], -limits])
+        # Each row in units of its own budget, and all in those of their geometric mean: the solver takes coefficients
+        # below 1e-9 for 0, and budgets that lie far apart for infeasible.
+        unit = np.exp(np.log(limits[positive]).mean())
+        weights = np.where(positive, unit / np.where(positive, limits, 1.0), 1.0)
+        costs = self.costs[[self.model.cost_index(name) for name in budgets]]
+        rows = np.column_stack([weights[:, None] * costs, -positive.astype(float)])
         flow = sparse.hstack([self.flow, sparse.csr_array((self.model.num_states, 1))])
         objective = np.append(np.zeros_like(self.reward), 1.0)
         found = linprog(
             objective, A_ub=rows, b_ub=np.zeros(len(limits)), A_eq=flow, b_eq=self.model.start, method="highs-ipm"
         )
-        return float(found.fun) / largest if found.status == 0 else None
+        return float(found.fun / unit) if found.status == 0 else None
 
     def policy(self, x: Float[np.ndarray, " pairs"]) -> Float[np.ndarray, "states actions"]:
         """The policy of an occupancy; where a state is never visited, uniform over what is ready."""

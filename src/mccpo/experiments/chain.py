@@ -9,7 +9,7 @@ from mccpo.exact import front
 from mccpo.experiments import paper
 from mccpo.experiments.finite import aims, pose, run, tests
 from mccpo.experiments.options import Options, Session
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, front_points, protocol, setting
+from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, setting
 
 NOTE_BUDGET = (
     "The paper does not state its budget. At the cost level that its MC-CPO reached, J_c4 = 2.592, the optimum returns "
@@ -31,16 +31,18 @@ NOTE_POST_HOC = (
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one budget."""
     env = Chain(**options.parameters)
-    task = pose(env, kappa=options.kappa[0] if options.kappa else None, budgets=options.budgets)
+    kappa = options.kappa[0] if options.kappa else None
+    task = pose(env, kappa=kappa, budgets=options.budgets)
     plan = options.plan("chain")
     outcome = run(task, options.methods, plan, "chain", session)
     results: dict[str, Any] = {
         "table": "chain",
         "title": "Chain: five concepts, stochastic mastery",
         "protocol": protocol(plan, gamma=env.gamma, horizon=env.horizon, theta=env.theta, p_learn=env.p_learn),
-        "environment": (Chain.__doc__ or "").replace("\n    ", "\n").strip(),
+        "environment": description(env),
         **setting(task, outcome, paper.rows("chain"), aims(task)),
         "tests": tests(outcome.rows),
+        "fronts": fronts(options.methods, [kappa], [outcome]),
         "front_optimum": front_points(task, front(task.model, "c4")),
         "notes": [NOTE_AVERAGED, NOTE_BUDGET, NOTE_FACE, NOTE_POST_HOC],
     }

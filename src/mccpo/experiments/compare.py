@@ -10,7 +10,7 @@ from mccpo.errors import InputError
 from mccpo.exact import Infeasible, front, solve
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
 from mccpo.experiments.options import Options, Session
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, front_points, protocol, setting
+from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, setting
 
 FRONT_POINTS = 21
 
@@ -34,27 +34,15 @@ def produce(environment: str, options: Options, session: Session) -> Produced:
         "table": environment,
         "title": f"The methods on {environment}",
         "protocol": protocol(plan, gamma=env.gamma, horizon=env.horizon, **options.parameters),
-        "environment": (type(env).__doc__ or "").replace("\n    ", "\n").strip(),
+        "environment": description(env),
         "kappa": levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA,
         **setting(task, outcome, {}, {}),
         "tests": tests(outcome.rows),
+        "fronts": fronts(options.methods, levels, outcomes),
         "front_optimum": _front(task),
         "notes": [NOTE_AVERAGED],
     }
-    if len(levels) > 1:
-        results["fronts"] = _fronts(options, outcomes)
     return Produced(results, {environment: outcome.curves})
-
-
-def _fronts(options: Options, outcomes: list[Outcome]) -> dict[str, list[dict[str, float]]]:
-    return {
-        method: [
-            {"kappa": kappa} | {metric: cell["mean"] for metric, cell in outcome.rows[method].items()}
-            for kappa, outcome in zip(options.kappa, outcomes, strict=True)
-            if method in outcome.rows
-        ]
-        for method in options.methods
-    }
 
 
 def _front(task: Task) -> list[dict[str, float]]:

@@ -17,7 +17,7 @@ from mccpo.exact import FiniteModel
 
 @dataclass
 class PlainLearner:
-    """One run of tabular primal–dual REINFORCE; `limit` and `scale` are over all costs, NaN where there is no budget."""
+    """One run of tabular primal–dual REINFORCE; `limit` and `scale` are over all costs, NaN without a budget."""
 
     model: FiniteModel
     method: MethodSpec
@@ -96,7 +96,8 @@ class PlainLearner:
         climb = advantage[..., None] * scores / (1 + self.multipliers.sum())
         bonus = float(settings.entropy) * elapsed ** -float(settings.entropy_decay)
         climb -= bonus * lived[..., None] * probs * (surprise + entropy)
-        alpha = float(settings.alpha) * elapsed ** -float(settings.alpha_decay)
+        ramp = min(1.0, self.updates * float(settings.baseline_rate) / 10.0)
+        alpha = float(settings.alpha) * ramp * elapsed ** -float(settings.alpha_decay)
         np.add.at(self.theta, states, alpha * climb / batch)
 
     def _centre(self, states: Int[np.ndarray, "t b"], errors: np.ndarray) -> None:

@@ -11,16 +11,17 @@ from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.experiments.finite import Outcome, Task, pose, run
 from mccpo.experiments.options import Options, Session
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, setting
+from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, protocol, setting
 
 INSTANCES = 20
+FIRST = 100  # the learner's step sizes were chosen on instances below this one
 KAPPA = 0.6
 BINDING = 1e-6  # a multiplier above this means that the budget binds
 
 NOTE = (
-    "Instances are taken in order of their number, leaving out those where the exact solution says that some budget "
-    "does not bind. Optimality is the exact return over the optimum's; excess is the largest relative excess over a "
-    "budget."
+    "Instances are taken in order from number 100 (the learner's step sizes were chosen on lower ones), leaving out "
+    "those where the exact solution says that some budget does not bind. Optimality is the exact return over the "
+    "optimum's; excess is the largest relative excess over a budget."
 )
 
 
@@ -42,7 +43,7 @@ def produce(options: Options, session: Session) -> Produced:
         "table": "random-finite",
         "title": "Random finite environments: two binding budgets",
         "protocol": protocol(plan, instances=list(tasks), kappa=options.kappa[0] if options.kappa else KAPPA),
-        "environment": (RandomFinite.__doc__ or "").replace("\n    ", "\n").strip(),
+        "environment": description(next(iter(tasks.values())).env),
         "settings": {
             f"instance {instance}": setting(task, outcomes[instance], {}, {}) for instance, task in tasks.items()
         },
@@ -56,7 +57,7 @@ def produce(options: Options, session: Session) -> Produced:
 def _binding_tasks(options: Options) -> dict[int, Task]:
     kappa = options.kappa[0] if options.kappa else KAPPA
     tasks: dict[int, Task] = {}
-    for instance in range(5 * INSTANCES):
+    for instance in range(FIRST, FIRST + 5 * INSTANCES):
         task = pose(RandomFinite(instance=instance, **options.parameters), kappa=kappa, budgets=options.budgets)
         if min(task.optimum.multipliers.values()) > BINDING:
             tasks[instance] = task

@@ -38,7 +38,10 @@ _LIBRARIES = ("jax", "jaxlib", "equinox", "numpy", "scipy")
 
 
 class RunFolder:
-    """A run's folder, opened for writing: new, or resumed with the very configuration it was begun with."""
+    """A run's folder: new, or resumed with the very configuration it was begun with.
+
+    Nothing is written before there is something to keep, so that a call that turns out to be wrong leaves no trace.
+    """
 
     def __init__(self, path: Path, configuration: Mapping[str, Any], *, resume: bool = False) -> None:
         self.path = path
@@ -51,7 +54,7 @@ class RunFolder:
             self._spent = self._take_up(manifest)
         elif manifest.exists():
             raise InputError(f"{path} already holds a run", fix="choose another --out, or go on with it by --resume")
-        self._write_manifest(finished=False)
+        self._written = resume
 
     def load(self, label: str) -> Snapshot | None:
         """The checkpoint of a part, if there is one."""
@@ -63,6 +66,8 @@ class RunFolder:
         now = time.monotonic()
         if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
             self._saved[label] = now
+            if not self._written:
+                self._write_manifest(finished=False)
             atomic.write_bytes(self._checkpoint(label), snapshot_bytes(snapshot))
 
     def finish(self, results: Mapping[str, Any], curves: Mapping[str, Curves]) -> dict[str, Any]:
@@ -94,6 +99,7 @@ class RunFolder:
             "device": jax.devices()[0].device_kind,
             "commit": _commit(),
         }
+        self._written = True
         atomic.write_text(self.path / "manifest.json", dump_json(manifest, indent=2) + "\n")
         return manifest
 

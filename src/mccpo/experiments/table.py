@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mccpo.algo import TabularPlan
+from mccpo.env import Environment
 from mccpo.evaluation import Curves, metrics_of
 from mccpo.exact import Optimum
 from mccpo.experiments import paper
@@ -54,6 +56,29 @@ def setting(
         },
         "verdicts": verdicts(outcome.rows, reported, aims, paper_seeds=10),
     }
+
+
+def description(env: Environment[Any]) -> str:
+    """What an environment is, in the words of its class."""
+    return inspect.cleandoc(type(env).__doc__ or "").replace("`", "")
+
+
+def fronts(
+    methods: Sequence[str], levels: Sequence[float | None], outcomes: Sequence[Outcome]
+) -> dict[str, list[dict[str, float]]]:
+    """Where each method ended up at each budget level it was trained for."""
+    return {
+        method: [
+            _at(kappa) | {metric: cell["mean"] for metric, cell in outcome.rows[method].items()}
+            for kappa, outcome in zip(levels, outcomes, strict=True)
+            if method in outcome.rows
+        ]
+        for method in methods
+    }
+
+
+def _at(kappa: float | None) -> dict[str, float]:
+    return {} if kappa is None else {"kappa": kappa}
 
 
 def front_points(task: Task, solutions: Sequence[tuple[float, Optimum]]) -> list[dict[str, float]]:

@@ -1,0 +1,43 @@
+# `make demo` and `make test` do everything on a machine that has Python 3.11 or later and a package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test test-all lint types layers requirements clean
+
+demo: $(READY)
+	$(BIN)/mccpo compare chain
+
+test: lint types layers
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: lint types layers
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+# The environment is made anew only when what it is made of has changed.
+$(READY): pyproject.toml requirements/dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mccpo needs Python 3.11 or later: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+# Needs uv; resolves for every supported Python and records hashes, and no address.
+requirements:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+		--extra dev pyproject.toml -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

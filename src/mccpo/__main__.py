@@ -1,0 +1,7 @@
+"""`python -m mccpo` is `mccpo`."""
+
+import sys
+
+from mccpo.cli import main
+
+sys.exit(main())

@@ -1,0 +1,59 @@
+"""The compiled learner against the plain NumPy loop, given the same random numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mccpo.algo import METHODS, TabularSettings, as_numbers, budgets_of, tabular
+from mccpo.env import FiniteEnvironment, make
+from mccpo.exact import enumerate_model
+from mccpo.experiments.plain import PlainLearner
+
+BATCH, UPDATES = 6, 25
+BUDGETS = {"chain": {"c4": 2.4505}, "gate": {"c": 0.0}, "random-finite": {"c3": 1.8, "c4": 3.5}}
+
+
+@pytest.mark.parametrize("environment", BUDGETS)
+@pytest.mark.parametrize("method", ["unconstrained", "reward-shaped", "mc-cpo", "mc-cpo-no-frontier"])
+def test_twins_agree(environment: str, method: str) -> None:
+    env = make(environment)
+    assert isinstance(env, FiniteEnvironment)
+    settings = TabularSettings(warm=5.0)
+    spec, budgets = METHODS[method], budgets_of(env, BUDGETS[environment])
+    limit = np.where(np.asarray(budgets.active) > 0, np.asarray(budgets.limit, float), np.nan)
+    model = enumerate_model(env)
+    plain = PlainLearner(model, spec, limit, np.asarray(budgets.scale, float), settings, env.horizon)
+    state = tabular.start(env, jax.random.key(3))
+    numbers = as_numbers(spec, env)
+    learn = jax.jit(lambda state: tabular.learn(env, numbers, budgets, settings, state, BATCH, 0)[0])
+    for _ in range(UPDATES):
+        plain.learn(*_uniforms(state.key, env.horizon))
+        state = learn(state)
+    reached = model.index
+    np.testing.assert_allclose(np.asarray(state.theta)[reached], plain.theta, atol=2e-3)
+    np.testing.assert_allclose(np.asarray(state.baseline)[reached], plain.baseline, atol=1e-3)
+    np.testing.assert_allclose(state.multipliers.value, plain.multipliers, atol=1e-3)
+    assert np.abs(plain.theta).max() > 0.5  # they moved, so that agreeing means something
+
+
+def _uniforms(key: jax.Array, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that one update of the compiled learner draws from its key."""
+    choose, move = jax.random.split(jax.random.split(key)[1])
+    keys = jax.random.split(move, (horizon, BATCH))
+    moves = jax.vmap(jax.vmap(jax.random.uniform))(keys)
+    return np.asarray(jax.random.uniform(choose, (horizon, BATCH))), np.asarray(moves)
+
+
+def test_the_key_is_never_used_twice() -> None:
+    env = make("chain")
+    assert isinstance(env, FiniteEnvironment)
+    state = tabular.start(env, jax.random.key(0))
+    numbers, budgets = as_numbers(METHODS["mc-cpo"], env), budgets_of(env, {"c4": 2.0})
+    learn = jax.jit(lambda state: tabular.learn(env, numbers, budgets, TabularSettings(), state, 4, 0)[0])
+    seen = set()
+    for _ in range(5):
+        seen.add(tuple(np.asarray(jax.random.key_data(state.key))))
+        state = learn(state)
+    assert len(seen) == 5
+    assert jnp.isfinite(state.theta).all()

@@ -1,0 +1,81 @@
+"""Run folders: what is written, and that a resumed run is the unbroken one to the bit."""
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from mccpo.algo import Snapshot, method_spec, train_tabular
+from mccpo.env import FiniteEnvironment, make
+from mccpo.errors import InputError
+from mccpo.evaluation import Curves
+from mccpo.experiments import TABLES, Options, Session
+from mccpo.experiments.runs import RunFolder, read_curves, read_snapshot, snapshot_bytes
+
+METHODS = ("unconstrained", "mc-cpo")
+
+
+def _train(resume: Snapshot | None = None) -> tuple[list[Snapshot], object]:
+    env = make("gate")
+    assert isinstance(env, FiniteEnvironment)
+    plan = Options(methods=METHODS, seeds=2, episodes=1_600).plan("gate")
+    kept: list[Snapshot] = []
+    methods = [method_spec(name) for name in METHODS]
+    return kept, train_tabular(env, methods, {"c": 0.0}, plan, resume=resume, after_point=kept.append)
+
+
+def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(tmp_path: Path) -> None:
+    snapshots, whole = _train()
+    path = tmp_path / "part.safetensors"
+    path.write_bytes(snapshot_bytes(snapshots[36]))
+    _, resumed = _train(resume=read_snapshot(path))
+    for name in ("averaged", "last", "multipliers", "multipliers_last"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
+    jax.tree.map(np.testing.assert_array_equal, whole.curves, resumed.curves)
+
+
+def _curves() -> dict[str, Curves]:
+    return {"part": Curves(np.array([1, 2]), {"mc-cpo": {"return": np.array([[0.5, 0.6]])}})}
+
+
+def test_opening_a_folder_writes_nothing(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "run", {"run": "x"})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "run", {"run": "x"}).finish({}, _curves())
+    with pytest.raises(InputError, match="already holds a run"):
+        RunFolder(tmp_path / "run", {"run": "x"})
+    RunFolder(tmp_path / "run", {"run": "x"}, resume=True)
+    with pytest.raises(InputError, match="other settings"):
+        RunFolder(tmp_path / "run", {"run": "y"}, resume=True)
+
+
+def test_resuming_what_is_not_a_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        RunFolder(tmp_path / "nothing", {"run": "x"}, resume=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 40, b"not a tensor file"])
+def test_a_damaged_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "part.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"part\.safetensors is not a checkpoint"):
+        read_snapshot(path)
+
+
+def test_curves_come_back_as_they_were(tmp_path: Path) -> None:
+    options = Options(methods=METHODS, seeds=2, episodes=800)
+    produced = TABLES["gate"](options, Session())
+    folder = RunFolder(tmp_path / "run", {"run": "gate"})
+    manifest = folder.finish(produced.results, produced.curves)
+    assert manifest["finished"]
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["table"] == "gate"
+    read = read_curves(tmp_path / "run" / "metrics.parquet")["gate"]
+    np.testing.assert_array_equal(read.episodes, produced.curves["gate"].episodes)
+    for method, metrics in produced.curves["gate"].values.items():
+        for metric, values in metrics.items():
+            np.testing.assert_array_equal(read.values[method][metric], values)
