@@ -100,14 +100,14 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_bits() -> None:
         "mc-cpo",
     ]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*call, "--out", "broken"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=env
-    )
-    assert process.stderr is not None
-    said = process.stderr.readline()  # a quarter of the way
-    process.send_signal(signal.SIGINT)
-    rest = process.stderr.read()
-    assert process.wait() == 130, (said, rest)
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()  # a quarter of the way
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130, (said, rest)
     assert "go on with --out broken --resume" in rest
     assert not json.loads(Path("broken/manifest.json").read_text())["finished"]
     assert not Path("broken/results.json").exists()

@@ -10,7 +10,7 @@ from mccpo.env import FiniteEnvironment, make
 from mccpo.exact import enumerate_model
 from mccpo.experiments.plain import PlainLearner
 
-BATCH, UPDATES = 6, 25
+BATCH, UPDATES = 6, 40
 BUDGETS = {"chain": {"c4": 2.4505}, "gate": {"c": 0.0}, "random-finite": {"c3": 1.8, "c4": 3.5}}
 
 

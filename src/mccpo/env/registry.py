@@ -29,11 +29,20 @@ def make(name: str, **overrides: Any) -> Environment[Any]:
     if name not in ENVIRONMENTS:
         raise InputError(f"unknown environment '{name}'", fix=_choice(name, list(ENVIRONMENTS)))
     build = ENVIRONMENTS[name]
-    known = list(inspect.signature(build).parameters)
-    for key in overrides:
+    known = inspect.signature(build).parameters
+    for key, value in overrides.items():
         if key not in known:
-            raise InputError(f"{name} has no parameter '{key}'", fix=_choice(key, known))
+            raise InputError(f"{name} has no parameter '{key}'", fix=_choice(key, list(known)))
+        _check_kind(f"{name}: {key}", value, known[key].default)
     return build(**overrides)
+
+
+def _check_kind(what: str, value: Any, default: Any) -> None:
+    """Refuses a text where a number is due, and a fraction where a whole number is."""
+    if isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise InputError(f"{what} is {value!r}", fix=f"give a number, such as {default}")
+    if isinstance(default, int) and not isinstance(value, int):
+        raise InputError(f"{what} is {value!r}", fix=f"give a whole number, such as {default}")
 
 
 def _choice(name: str, known: list[str]) -> str:

@@ -46,7 +46,7 @@ class PlainLearner:
         states, scores, probs, ratios, signals = self._play(choose, move)
         discount = self.model.gamma ** np.arange(self.horizon)[:, None]
         reach = np.cumprod(ratios, axis=0)
-        before = reach / ratios
+        before = np.concatenate([np.ones_like(reach[:1]), reach[:-1]])
         to_go = np.cumsum(((discount * reach)[..., None] * signals)[::-1], axis=0)[::-1]
         values = self.baseline[states]
         centred = to_go - (discount * reach)[..., None] * values

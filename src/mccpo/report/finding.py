@@ -13,7 +13,9 @@ OUR_METHOD = "mc-cpo"
 
 
 def finding(results: Results) -> str:
-    """One sentence on what MC-CPO (or, without it, the last method) reached against its optimum and its budgets."""
+    """One sentence: the results' own, or what MC-CPO (else the last method) reached against optimum and budgets."""
+    if results.finding:
+        return results.finding
     if len(results.settings) == 1:
         return _one(results.settings[0])
     return _several(results.settings)

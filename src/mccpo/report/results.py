@@ -85,6 +85,7 @@ class Results:
 
     table: str
     title: str
+    finding: str
     environment: str
     protocol: dict[str, Any]
     kappa: Any
@@ -102,6 +103,7 @@ class Results:
         return cls(
             table=table,
             title=str(raw.get("title") or table),
+            finding=str(raw.get("finding") or ""),
             environment=str(raw.get("environment") or ""),
             protocol=dict(_mapping(raw.get("protocol"), f"{table}: protocol")),
             kappa=raw.get("kappa"),

@@ -34,6 +34,10 @@ _METRICS = {
     "satisfaction": ("Met, τ = 0.1", "seeds whose costs all stay within 110 % of their budgets"),
     "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets"),
     "lambda_": ("λ", "multiplier of a cost's budget: what one unit of that budget is worth in return"),
+    "optimality": ("Share of optimum", "exact return over that of the exact optimum under the same budgets"),
+    "excess": ("Excess", "largest relative excess over a budget; negative is below"),
+    "within": ("Near optimum", "runs with at least 98 % of the optimum's return and budgets met to within 1 %"),
+    "error_": ("Error of λ", "relative distance of the learnt multiplier from the exact one"),
     "frontier_events": ("Frontier events", "steps per update at which a concept has just become ready"),
 }
 
@@ -41,7 +45,7 @@ _VARIANTS = {"_trained": "before the filter", "_last": "last iterate"}
 
 VERDICTS = {"agrees": "✓", "better": "▲", "differs": "✗"}  # a shape each, so that colour is never needed to read them
 
-SHARES_OF_SEEDS = ("satisfaction", "satisfaction_strict")
+SHARES_OF_SEEDS = ("satisfaction", "satisfaction_strict", "within")
 RATES = ("pi_hack", "violation_rate", "prerequisite_violation_rate", *SHARES_OF_SEEDS)
 
 
@@ -87,7 +91,7 @@ def split_variant(metric: str) -> tuple[str, str]:
 
 
 def _split_cost(metric: str) -> tuple[str, str]:
-    for stem in ("J_", "lambda_"):
+    for stem in ("J_", "lambda_", "error_"):
         if metric.startswith(stem) and metric != stem:
             return stem, metric.removeprefix(stem)
     return metric, ""

@@ -1,0 +1,34 @@
+"""Every example in the README and in a docstring runs as it is printed."""
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import mccpo
+
+ROOT = Path(__file__).parents[1]
+MODULES = [
+    module.name for module in pkgutil.walk_packages(mccpo.__path__, "mccpo.") if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", ["mccpo", *MODULES])
+def test_docstrings(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_readme() -> None:
+    tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert tried.attempted > 5
+    assert tried.failed == 0
+
+
+def test_public_names_are_there_and_documented() -> None:
+    for name in mccpo.__all__:
+        value = getattr(mccpo, name)
+        assert name in ("METHODS", "__version__") or value.__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mccpo.nothing  # noqa: B018
