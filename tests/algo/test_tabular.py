@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.algo import METHODS, TabularPlan, TabularSettings, as_numbers, budgets_of, train_tabular
+from mccpo.algo.engine import to_arrays
 from mccpo.algo.tabular import Average, learn, policies, start
 from mccpo.env import make
 from mccpo.errors import InputError
@@ -72,7 +73,7 @@ def test_a_resumed_run_is_the_unbroken_one_bit_for_bit(runs):
     train_tabular(ENV, BOTH, BUDGETS, PLAN, after_point=kept.append)
     assert [snapshot.point for snapshot in kept] == list(range(1, PLAN.points + 1))
     for point in (1, PLAN.points // 2, PLAN.points):
-        assert same_bits(runs, train_tabular(ENV, BOTH, BUDGETS, PLAN, resume=kept[point - 1]))
+        assert same_bits(runs, train_tabular(ENV, BOTH, BUDGETS, PLAN, resume=to_arrays(kept[point - 1])))
 
 
 def test_a_method_does_not_depend_on_those_beside_it(runs):

@@ -146,7 +146,7 @@ def test_an_unready_concept_can_be_taught_and_is_counted(env, episodes):
 
 def test_gain_is_the_mastery_gained(env, episodes):
     states, _, steps = episodes
-    gained = steps.state.K.astype(jnp.float32).sum(axis=-1) - states.K.astype(jnp.float32).sum(axis=-1)
+    gained = (steps.state.K.astype(jnp.float32) - states.K.astype(jnp.float32)).sum(axis=-1)
     np.testing.assert_allclose(steps.gain, gained, atol=1e-6)
     assert (gained > 0).any()
 

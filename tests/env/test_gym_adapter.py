@@ -33,7 +33,8 @@ def flat(steps):
 
 def test_the_names_are_the_documented_ones():
     ours = {name for name in gymnasium.registry if name.startswith("mccpo/")}
-    assert {"mccpo/Gate-v0", "mccpo/Chain-v0", "mccpo/RandomFinite-v0"} <= ours == {gym_id(n) for n in ENVIRONMENTS}
+    documented = ("Gate", "Chain", "RandomFinite", "Tutor15", "Tutor25", "Tutor15Bkt")
+    assert {f"mccpo/{name}-v0" for name in documented} <= ours == {gym_id(name) for name in ENVIRONMENTS}
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -69,7 +69,7 @@ def test_the_signals_of_each_kind_of_choice():
     ("parameters", "what", "fix"),
     [
         ({"instance": -1}, "instance is -1", "whole number from 0 on"),
-        ({"instance": 1.5}, "instance is 1.5", "whole number from 0 on"),
+        ({"instance": 1.5}, "instance is 1.5", "whole number"),
         ({"concepts": 1}, "concepts is 1", "between 2 and 12"),
         ({"concepts": 13}, "concepts is 13", "between 2 and 12"),
         ({"horizon": -2}, "horizon is -2", "at least 1"),

@@ -2,35 +2,37 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from mccpo.algo import Snapshot, method_spec, train_tabular
+from mccpo.algo.engine import Arrays
 from mccpo.env import FiniteEnvironment, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
-from mccpo.experiments.runs import RunFolder, read_curves, read_snapshot, snapshot_bytes
+from mccpo.experiments.runs import RunFolder, read_checkpoint, read_curves
 
 METHODS = ("unconstrained", "mc-cpo")
 
 
-def _train(resume: Snapshot | None = None) -> tuple[list[Snapshot], object]:
+def _train(resume: Arrays | None = None) -> tuple[list[Snapshot[Any, Any]], Any]:
     env = make("gate")
     assert isinstance(env, FiniteEnvironment)
     plan = Options(methods=METHODS, seeds=2, episodes=1_600).plan("gate")
-    kept: list[Snapshot] = []
+    kept: list[Snapshot[Any, Any]] = []
     methods = [method_spec(name) for name in METHODS]
     return kept, train_tabular(env, methods, {"c": 0.0}, plan, resume=resume, after_point=kept.append)
 
 
 def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(tmp_path: Path) -> None:
     snapshots, whole = _train()
-    path = tmp_path / "part.safetensors"
-    path.write_bytes(snapshot_bytes(snapshots[36]))
-    _, resumed = _train(resume=read_snapshot(path))
+    folder = RunFolder(tmp_path / "run", {"run": "x"})
+    folder.save("part", snapshots[36], last=True)
+    _, resumed = _train(resume=folder.load("part"))
     for name in ("averaged", "last", "multipliers", "multipliers_last"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
     jax.tree.map(np.testing.assert_array_equal, whole.curves, resumed.curves)
@@ -64,7 +66,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "part.safetensors"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"part\.safetensors is not a checkpoint"):
-        read_snapshot(path)
+        read_checkpoint(path)
 
 
 def test_curves_come_back_as_they_were(tmp_path: Path) -> None:

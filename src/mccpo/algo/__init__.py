@@ -1,10 +1,11 @@
 """Policies, multipliers and the learners."""
 
+from mccpo.algo.engine import Snapshot
 from mccpo.algo.masked import REFUSAL, Masked, masked_softmax, mix, sample, sample_gumbel
 from mccpo.algo.method import METHODS, PAPER_METHODS, Method, MethodSpec, as_numbers, execute, method_spec
 from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers, budgets_of
 from mccpo.algo.tabular import Progress, TabularSettings, TabularState
-from mccpo.algo.training import Snapshot, TabularPlan, TabularRuns, train_tabular
+from mccpo.algo.training import TabularPlan, TabularRuns, train_tabular
 
 __all__ = [
     "METHODS",

@@ -38,11 +38,15 @@ class Multipliers(NamedTuple):
 
 
 class Budgets(NamedTuple):
-    """Budgets as arrays over all costs: `limit` is inf and `active` 0 where a cost carries none."""
+    """Budgets as arrays over all costs; where a cost carries none, `active` is 0.
+
+    `scale` is what its errors are relative to, `bound` the largest value of a cost in one step.
+    """
 
     limit: Float[Array, " costs"]
     scale: Float[Array, " costs"]
     active: Float[Array, " costs"]
+    bound: Float[Array, " costs"]
 
 
 def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
@@ -51,11 +55,8 @@ def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
     active = np.isfinite(limit)
     floor = 0.01 * env.cost_bounds * env.discounted_horizon
     scale = np.where(active, np.maximum(limit, floor), 1.0)
-    return Budgets(
-        jnp.asarray(np.where(active, limit, 0.0), jnp.float32),
-        jnp.asarray(scale, jnp.float32),
-        jnp.asarray(active, jnp.float32),
-    )
+    arrays = (np.where(active, limit, 0.0), scale, active, env.cost_bounds)
+    return Budgets(*(jnp.asarray(array, jnp.float32) for array in arrays))
 
 
 def start(costs: int) -> Multipliers:

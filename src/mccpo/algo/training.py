@@ -1,17 +1,11 @@
-"""Training of tabular learners: all methods and seeds of a table by one compiled program.
-
-The runs (methods × seeds) are vmapped. On CPU they are dealt to one thread per core, each thread calling the same
-program on its share; on an accelerator one call takes them all.
-"""
+"""Training of tabular learners: all methods and seeds of a table by one compiled program."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,13 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from mccpo.algo import tabular
-from mccpo.algo.method import Method, MethodSpec, as_numbers, execute
+from mccpo.algo import engine, tabular
+from mccpo.algo.engine import Snapshot
+from mccpo.algo.method import Method, MethodSpec, execute
 from mccpo.algo.multipliers import Budgets, budgets_of
 from mccpo.algo.tabular import Progress, TabularSettings, TabularState
 from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 
+TabularSnapshot = Snapshot[TabularState, Progress]
 POINTS = 100  # how often the curves are sampled, and the state handed to the caller, over a run
 
 
@@ -79,111 +75,50 @@ class TabularRuns:
     episodes: Int[np.ndarray, " points"]
 
 
-@dataclass(eq=False)
-class Snapshot:
-    """Where training stands after a point: the state of every run, and the curves so far."""
-
-    states: TabularState
-    curves: list[Progress]
-
-    @property
-    def point(self) -> int:
-        return len(self.curves)
-
-
 def train_tabular(
     env: FiniteEnvironment[Any],
     methods: Sequence[MethodSpec],
     budgets: dict[str, float],
     plan: TabularPlan,
     *,
-    resume: Snapshot | None = None,
-    after_point: Callable[[Snapshot], None] | None = None,
+    resume: engine.Arrays | None = None,
+    after_point: Callable[[TabularSnapshot], None] | None = None,
 ) -> TabularRuns:
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
-    env = _numbers(env)
-    numbers = [as_numbers(spec, env) for spec in methods for _ in range(plan.seeds)]
-    runs: Method = jax.tree.map(lambda *leaves: jnp.stack(leaves), *numbers)
-    limits = budgets_of(env, budgets)
-    snapshot = resume or Snapshot(_starts(env, len(methods), plan), [])
-    advance = partial(_advance, env, runs, limits, _numbers(plan.settings), plan)
-    with ThreadPoolExecutor(workers()) as pool:
-        for _ in range(snapshot.point, plan.points):
-            snapshot = advance(pool, snapshot)
-            if after_point is not None:
-                after_point(snapshot)
-    return _results(env, runs, snapshot, (len(methods), plan.seeds), plan)
-
-
-def _numbers(tree: Any) -> Any:
-    """The tree with its floats as arrays: another R or step size is then another input, not another program."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if isinstance(leaf, float) else leaf, tree)
-
-
-def workers() -> int:
-    """How many threads share the runs: one per core on CPU, one call for all on an accelerator."""
-    return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1
-
-
-def _starts(env: FiniteEnvironment[Any], methods: int, plan: TabularPlan) -> TabularState:
-    root = jax.random.key(plan.seed)
-    keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(plan.seeds))
-    # Every method meets the same seeds, so that a row differs from the next by its method alone.
-    return jax.jit(jax.vmap(partial(tabular.start, env)))(jnp.tile(keys, methods))
-
-
-def _advance(
-    env: FiniteEnvironment[Any],
-    runs: Method,
-    limits: Budgets,
-    settings: TabularSettings,
-    plan: TabularPlan,
-    pool: ThreadPoolExecutor,
-    snapshot: Snapshot,
-) -> Snapshot:
-    total = runs.masked.shape[0]
-    shares = np.array_split(np.arange(total), min(workers(), total))
-    width = max(len(share) for share in shares)
+    env = engine.as_arrays(env)
+    runs = engine.stack_methods(list(methods), env, plan.seeds)
+    first = engine.starts(partial(tabular.start, env), len(methods), plan.seeds, plan.seed)
+    begin = Snapshot(first, []) if resume is None else engine.from_arrays(resume, first, Progress)
     half = jnp.asarray(plan.updates // 2)
-
-    def one(share: Int[np.ndarray, " runs"]) -> tuple[TabularState, Progress]:
-        # Every share is padded to the same width, so that one program serves them all; the padding is cut off again.
-        padded = np.pad(share, (0, width - len(share)), mode="edge")
-        pick = partial(jax.tree.map, lambda leaf: leaf[padded])
-        found = _segment(
-            env, pick(runs), limits, settings, pick(snapshot.states), half, plan.batch, plan.updates_per_point
-        )
-        return jax.block_until_ready(jax.tree.map(lambda leaf: leaf[: len(share)], found))
-
-    # The first call compiles; the other threads would only compile the same again beside it.
-    parts = [one(shares[0]), *map(one, shares[1:])] if not snapshot.curves else list(pool.map(one, shares))
-    states, progress = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-    return Snapshot(states, [*snapshot.curves, jax.tree.map(np.asarray, progress)])
+    settings = engine.as_arrays(plan.settings)
+    context = _Context(env, budgets_of(env, budgets), settings, half, plan.batch, plan.updates_per_point)
+    end = engine.run(_step, context, runs, begin, plan.points, together=True, after_point=after_point)
+    return _results(env, runs, end, (len(methods), plan.seeds), plan)
 
 
-@eqx.filter_jit
-def _segment(
-    env: FiniteEnvironment[Any],
-    runs: Method,
-    limits: Budgets,
-    settings: TabularSettings,
-    states: TabularState,
-    average_from: Int[Any, ""],
-    batch: int,
-    updates: int,
-) -> tuple[TabularState, Progress]:
-    def one_run(method: Method, state: TabularState) -> tuple[TabularState, Progress]:
-        def one_update(state: TabularState, _: None) -> tuple[TabularState, Progress]:
-            return tabular.learn(env, method, limits, settings, state, batch, average_from)
+class _Context(NamedTuple):
+    """What all runs of a table share; the whole numbers fix the program."""
 
-        state, progress = jax.lax.scan(one_update, state, length=updates)
-        return state, jax.tree.map(lambda leaf: leaf.mean(axis=0), progress)
+    env: FiniteEnvironment[Any]
+    limits: Budgets
+    settings: TabularSettings
+    average_from: Int[Array, ""]
+    batch: int
+    updates: int
 
-    return jax.vmap(one_run)(runs, states)
+
+def _step(context: _Context, method: Method, state: TabularState) -> tuple[TabularState, Progress]:
+    env, limits, settings, average_from, batch, updates = context
+
+    def one_update(state: TabularState, _: None) -> tuple[TabularState, Progress]:
+        return tabular.learn(env, method, limits, settings, state, batch, average_from)
+
+    state, progress = jax.lax.scan(one_update, state, length=updates)
+    return state, jax.tree.map(lambda leaf: leaf.mean(axis=0), progress)
 
 
 def _results(
-    env: FiniteEnvironment[Any], runs: Method, snapshot: Snapshot, shape: tuple[int, int], plan: TabularPlan
+    env: FiniteEnvironment[Any], runs: Method, snapshot: TabularSnapshot, shape: tuple[int, int], plan: TabularPlan
 ) -> TabularRuns:
     averaged, last, executed, executed_last = _policies(env, runs, snapshot.states)
     average = snapshot.states.average
@@ -191,7 +126,6 @@ def _results(
     def split(leaf: Any) -> Any:
         return np.asarray(leaf).reshape(*shape, *leaf.shape[1:])
 
-    curves = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *snapshot.curves)
     return TabularRuns(
         averaged=split(averaged),
         last=split(last),
@@ -199,7 +133,7 @@ def _results(
         executed_last=split(executed_last),
         multipliers=split(average.multipliers / average.updates[:, None]),
         multipliers_last=split(snapshot.states.multipliers.value),
-        curves=jax.tree.map(split, curves),
+        curves=engine.gather(snapshot, shape),
         episodes=np.arange(1, plan.points + 1) * plan.updates_per_point * plan.batch,
     )
 

@@ -108,10 +108,10 @@ def perform(
 def _produce(produce: Callable[[Options, Session], Produced], options: Options, folder: Any) -> Produced:
     from mccpo.experiments import Session
 
-    newest: dict[str, Snapshot] = {}
+    newest: dict[str, Snapshot[Any, Any]] = {}
     with progress() as show:
 
-        def save(label: str, snapshot: Snapshot) -> None:
+        def save(label: str, snapshot: Snapshot[Any, Any]) -> None:
             newest.update({label: snapshot})
             folder.save(label, snapshot)
 

@@ -4,16 +4,25 @@ from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
 from mccpo.env.registry import ENVIRONMENTS, make
+from mccpo.env.tutor import ACTIVITIES, GROUPS, Activity, Group, Tutor, Tutor25, TutorBKT, TutorState
 from mccpo.env.types import Environment, FiniteEnvironment, Observation, TimeStep
 
 __all__ = [
+    "ACTIVITIES",
     "ENVIRONMENTS",
+    "GROUPS",
+    "Activity",
     "Chain",
     "Environment",
     "FiniteEnvironment",
     "Gate",
+    "Group",
     "Observation",
     "RandomFinite",
     "TimeStep",
+    "Tutor",
+    "Tutor25",
+    "TutorBKT",
+    "TutorState",
     "make",
 ]

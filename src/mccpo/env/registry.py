@@ -10,6 +10,7 @@ from typing import Any
 from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
+from mccpo.env.tutor import Tutor, Tutor25, TutorBKT
 from mccpo.env.types import Environment
 from mccpo.errors import InputError
 
@@ -17,6 +18,9 @@ ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "gate": Gate,
     "chain": Chain,
     "random-finite": RandomFinite,
+    "tutor-15": Tutor,
+    "tutor-25": Tutor25,
+    "tutor-15-bkt": TutorBKT,
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mccpo.algo import PAPER_METHODS, TabularPlan, method_spec, train_tabular
-from mccpo.algo.training import workers
+from mccpo.algo.engine import workers
 from mccpo.env import Chain, FiniteEnvironment, Gate
 from mccpo.experiments.finite import Task, pose
 from mccpo.experiments.options import Options, Session

@@ -64,7 +64,7 @@ class Outcome:
 def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session) -> Outcome:
     """Trains the methods and evaluates the executed policies exactly."""
 
-    def after_point(snapshot: Snapshot) -> None:
+    def after_point(snapshot: Snapshot[Any, Any]) -> None:
         if session.save is not None:
             session.save(label, snapshot)
         if session.progress is not None:

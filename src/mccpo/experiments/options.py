@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mccpo.algo import PAPER_METHODS, Snapshot, TabularPlan, method_spec
+from mccpo.algo.engine import Arrays
 from mccpo.errors import InputError
 
 # Episodes, and episodes per update, of each finite environment: the paper's numbers of episodes.
@@ -44,10 +45,10 @@ class Options:
 class Session:
     """Where an experiment tells how far it is and keeps what it needs to go on; by default nowhere.
 
-    `progress(label, point, points)` is called as a part of the experiment advances; `load(label)` gives the snapshot of
+    `progress(label, point, points)` is called as a part of the experiment advances; `load(label)` gives the arrays of
     a part that was begun before, `save(label, snapshot)` keeps one.
     """
 
     progress: Callable[[str, int, int], None] | None = None
-    load: Callable[[str], Snapshot | None] | None = None
-    save: Callable[[str, Snapshot], None] | None = None
+    load: Callable[[str], Arrays | None] | None = None
+    save: Callable[[str, Snapshot[Any, Any]], None] | None = None

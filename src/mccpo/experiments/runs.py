@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import polars as pl
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from mccpo import atomic
 from mccpo._version import __version__
-from mccpo.algo import Progress, Snapshot, TabularState
-from mccpo.algo.multipliers import Multipliers
-from mccpo.algo.tabular import Average
+from mccpo.algo import Snapshot
+from mccpo.algo.engine import to_arrays
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.strict_json import dump_json
@@ -56,19 +55,19 @@ class RunFolder:
             raise InputError(f"{path} already holds a run", fix="choose another --out, or go on with it by --resume")
         self._written = resume
 
-    def load(self, label: str) -> Snapshot | None:
+    def load(self, label: str) -> dict[str, np.ndarray] | None:
         """The checkpoint of a part, if there is one."""
         path = self._checkpoint(label)
-        return read_snapshot(path) if path.exists() else None
+        return read_checkpoint(path) if path.exists() else None
 
-    def save(self, label: str, snapshot: Snapshot, *, last: bool = False) -> None:
+    def save(self, label: str, snapshot: Snapshot[Any, Any], *, last: bool = False) -> None:
         """Keeps a checkpoint of a part, unless it did so a moment ago."""
         now = time.monotonic()
         if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
             self._saved[label] = now
             if not self._written:
                 self._write_manifest(finished=False)
-            atomic.write_bytes(self._checkpoint(label), snapshot_bytes(snapshot))
+            atomic.write_bytes(self._checkpoint(label), save(to_arrays(snapshot)))
 
     def finish(self, results: Mapping[str, Any], curves: Mapping[str, Curves]) -> dict[str, Any]:
         """Writes the results and the curves, and marks the run as finished; gives the manifest."""
@@ -126,36 +125,13 @@ def read_curves(path: Path) -> dict[str, Curves]:
         raise InputError(f"cannot read {path}: {error}", fix="run it again") from error
 
 
-def snapshot_bytes(snapshot: Snapshot) -> bytes:
-    """A snapshot as safetensors, keyed by tree path; random keys are stored as their data."""
-    states = snapshot.states._replace(key=jax.random.key_data(snapshot.states.key))
-    curves = jax.tree.map(lambda *leaves: np.stack(leaves), *snapshot.curves)
-    leaves = jax.tree_util.tree_leaves_with_path({"states": states, "curves": curves})
-    return save({jax.tree_util.keystr(path): np.ascontiguousarray(leaf) for path, leaf in leaves})
-
-
-def read_snapshot(path: Path) -> Snapshot:
-    """Reads what `snapshot_bytes` wrote."""
+def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
+    """Reads the arrays of a checkpoint."""
     try:
-        found = load_file(path)
-        states = _rebuild(_STATES, "['states']", found)
-        curves = _rebuild(_CURVES, "['curves']", found)
-    except Exception as error:  # safetensors raises its own kinds, and a missing leaf is a KeyError
-        raise InputError(
-            f"{path} is not a checkpoint: {error}", fix="delete it and resume; its part starts anew"
-        ) from error
-    key = jax.random.wrap_key_data(jnp.asarray(states.key))
-    points = [jax.tree.map(lambda leaf, at=point: leaf[at], curves) for point in range(len(curves.ret))]
-    return Snapshot(jax.tree.map(jnp.asarray, states._replace(key=key)), points)
-
-
-_STATES = TabularState(0, 0, 0, 0, Multipliers(0, 0, 0), Average(0, 0, 0))  # type: ignore[arg-type]  # shape of the tree
-_CURVES = Progress(*([0] * len(Progress._fields)))  # type: ignore[arg-type]
-
-
-def _rebuild(tree: Any, prefix: str, found: Mapping[str, np.ndarray]) -> Any:
-    paths, structure = jax.tree_util.tree_flatten_with_path(tree)
-    return jax.tree.unflatten(structure, [found[prefix + jax.tree_util.keystr(path)] for path, _ in paths])
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        fix = "delete it and resume; its part starts anew"
+        raise InputError(f"{path} is not a checkpoint: {error}", fix=fix) from error
 
 
 def _frame(curves: Mapping[str, Curves]) -> pl.DataFrame:

@@ -1,0 +1,158 @@
+"""Many runs at once: how the runs of a table (methods × seeds) share the machine.
+
+A *step* takes one run's method and state a point further, in a context that all runs share. On CPU, one thread per
+core takes its share of the runs: small steps vmapped, so that each operation is worth its overhead; large ones run
+after run, so that each stays in the cache. On an accelerator one vmapped call takes them all. Either way one program
+serves all methods, because a method is data, and all contexts that differ in numbers only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from mccpo.algo.method import Method, MethodSpec, as_numbers
+from mccpo.env import Environment
+
+StateT = TypeVar("StateT")
+ProgressT = TypeVar("ProgressT")
+Step = Callable[[Any, Method, StateT], tuple[StateT, ProgressT]]
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(eq=False)
+class Snapshot(Generic[StateT, ProgressT]):
+    """Where training stands after a point: the state of every run (stacked), and the curves so far."""
+
+    states: StateT
+    curves: list[ProgressT]
+
+    @property
+    def point(self) -> int:
+        return len(self.curves)
+
+
+def workers() -> int:
+    """How many threads share the runs: one per core on CPU, one call for all on an accelerator."""
+    return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1
+
+
+def as_arrays(tree: Any) -> Any:
+    """The tree with its floats as arrays: another R or step size is then another input, not another program."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if isinstance(leaf, float) else leaf, tree)
+
+
+def stack_methods(methods: list[MethodSpec], env: Environment[Any], seeds: int) -> Method:
+    """The methods as stacked numbers, each as many times as there are seeds."""
+    numbers = [as_numbers(spec, env) for spec in methods for _ in range(seeds)]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *numbers)
+
+
+def starts(start: Callable[[Any], StateT], methods: int, seeds: int, seed: int) -> StateT:
+    """The first state of every run. Every method meets the same seeds, so that rows differ by their method alone."""
+    root = jax.random.key(seed)
+    keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(seeds))
+    return jax.jit(jax.vmap(start))(jnp.tile(keys, methods))
+
+
+def run(
+    step: Step[StateT, ProgressT],
+    context: Any,
+    runs: Method,
+    snapshot: Snapshot[StateT, ProgressT],
+    points: int,
+    *,
+    together: bool,
+    after_point: Callable[[Snapshot[StateT, ProgressT]], None] | None,
+) -> Snapshot[StateT, ProgressT]:
+    """Takes every run to its last point, calling `after_point` with a snapshot from which training can resume.
+
+    `together` says whether the runs of a thread are vmapped or taken one by one (an accelerator vmaps always).
+    """
+    call = partial(_vmapped if together or jax.default_backend() != "cpu" else _one_by_one, step, context, runs)
+    with ThreadPoolExecutor(workers()) as pool:
+        while snapshot.point < points:
+            snapshot = _advance(call, runs.masked.shape[0], snapshot, pool)
+            if after_point is not None:
+                after_point(snapshot)
+    return snapshot
+
+
+def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:
+    """A snapshot as named arrays, keyed by tree path; random keys as their data."""
+    curves = jax.tree.map(lambda *leaves: np.stack(leaves), *snapshot.curves)
+    leaves = jax.tree_util.tree_leaves_with_path({"states": snapshot.states, "curves": curves})
+    return {
+        jax.tree_util.keystr(path): np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+        for path, leaf in leaves
+    }
+
+
+def from_arrays(arrays: Arrays, like: StateT, progress: type[ProgressT]) -> Snapshot[StateT, ProgressT]:
+    """The snapshot that `to_arrays` wrote; `like` is a state of the same structure. A missing array is a KeyError."""
+    paths, structure = jax.tree_util.tree_flatten_with_path({"states": like})
+
+    def leaf(path: Any, old: Any) -> Any:
+        found = jnp.asarray(arrays[jax.tree_util.keystr(path)])
+        return jax.random.wrap_key_data(found) if _is_key(old) else found
+
+    states = jax.tree.unflatten(structure, [leaf(path, old) for path, old in paths])["states"]
+    names: tuple[str, ...] = progress._fields  # type: ignore[attr-defined]  # a NamedTuple of arrays
+    columns = [arrays[f"['curves'].{name}"] for name in names]
+    return Snapshot(states, [progress(*(column[at] for column in columns)) for at in range(len(columns[0]))])
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def gather(snapshot: Snapshot[Any, ProgressT], shape: tuple[int, int]) -> ProgressT:
+    """The curves of a run as arrays (methods, seeds, points, ...)."""
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *snapshot.curves)
+    return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), stacked)
+
+
+def _advance(call: Any, total: int, snapshot: Snapshot[Any, Any], pool: ThreadPoolExecutor) -> Snapshot[Any, Any]:
+    shares = np.array_split(np.arange(total), min(workers(), total))
+    width = max(len(share) for share in shares)
+
+    def one(share: Int[np.ndarray, " runs"]) -> Any:
+        return jax.block_until_ready(call(snapshot.states, share, width))
+
+    # The first call compiles; the other threads would only compile the same again beside it.
+    parts = [*map(one, shares)] if not snapshot.curves else list(pool.map(one, shares))
+    states, progress = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return Snapshot(states, [*snapshot.curves, jax.tree.map(np.asarray, progress)])
+
+
+def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
+    # Every share is padded to the same width, so that one program serves them all; the padding is cut off again.
+    padded = np.pad(share, (0, width - len(share)), mode="edge")
+    found = _together(step, context, *jax.tree.map(lambda leaf: leaf[padded], (runs, states)))
+    return jax.tree.map(lambda leaf: leaf[: len(share)], found)
+
+
+def _one_by_one(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
+    del width
+    found = [_alone(step, context, *jax.tree.map(lambda leaf, at=at: leaf[at], (runs, states))) for at in share]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+
+
+@eqx.filter_jit
+def _together(step: Any, context: Any, runs: Method, states: Any) -> Any:
+    return jax.vmap(partial(step, context))(runs, states)
+
+
+@eqx.filter_jit
+def _alone(step: Any, context: Any, method: Method, state: Any) -> Any:
+    return step(context, method, state)

@@ -1,0 +1,398 @@
+"""MC-CPO on a PPO backbone: rollouts, advantages per reward and cost, multipliers, clipped updates.
+
+Ascends the Lagrangian  J(π) - Σ λ_i (J_ci(π) - d_i)  over a masked neural policy. One iteration plays `rollout` steps
+in each of `environments` environments, estimates an advantage for the reward and for every cost (GAE, one value head
+each), moves the multipliers by the discounted costs of the episodes that ended, combines the advantages at the prices
+that the multipliers set, and takes `epochs` passes of clipped policy-gradient steps over the data.
+
+Arrays of the rollout are (time, feature, environment): see `mccpo.algo.network` for why the batch comes last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.algo import multipliers as duals
+from mccpo.algo.masked import masked_softmax, mix, sample
+from mccpo.algo.method import Method
+from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers
+from mccpo.algo.network import Network, adam
+from mccpo.env import Environment, Observation
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What fixes the compiled program: how much is played and how it is cut up."""
+
+    environments: int = 64
+    rollout: int = 128
+    minibatch: int = 512
+    epochs: int = 4
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of one iteration."""
+        return self.environments * self.rollout
+
+    @property
+    def rows(self) -> int:
+        """Time steps, each with all environments, in a minibatch."""
+        return self.minibatch // self.environments
+
+
+class PPOSettings(NamedTuple):
+    """Step sizes and weights of the learner: numbers, so that another setting is not another program.
+
+    The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training.
+    Training aims at budgets `tighten` below those asked for, validation asks for `margin` below them. `step_size` and
+    `rule` move the multipliers in units in which 1 makes a cost at its budget weigh as much as a reward of 1 in every
+    step.
+    """
+
+    learning_rate: float | Float[Array, ""] = 2e-3
+    clip: float | Float[Array, ""] = 0.2
+    gae: float | Float[Array, ""] = 0.98
+    entropy: float | Float[Array, ""] = 0.003
+    entropy_end: float | Float[Array, ""] = 0.6
+    value_weight: float | Float[Array, ""] = 5.0
+    gradient_norm: float | Float[Array, ""] = 0.5
+    step_size: float | Float[Array, ""] = 0.1
+    tighten: float | Float[Array, ""] = 0.005
+    margin: float | Float[Array, ""] = 0.003
+    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
+
+
+class Rollout(NamedTuple):
+    """What was played, time first and environments last. `signals` holds the reward, then the costs.
+
+    `weight` is π/π̃ of the action taken; `totals` the discounted signals of an episode where it ended, else 0.
+    """
+
+    features: Float[Array, "time features batch"]
+    mask: Bool[Array, "time actions batch"]
+    action: Int[Array, "time batch"]
+    log_prob: Float[Array, "time batch"]
+    weight: Float[Array, "time batch"]
+    signals: Float[Array, "time signals batch"]
+    values: Float[Array, "time signals batch"]
+    ended: Bool[Array, "time batch"]
+    totals: Float[Array, "time signals batch"]
+    gain: Float[Array, "time batch"]
+    unready: Bool[Array, "time batch"]
+    frontier: Bool[Array, "time batch"]
+
+
+class Playing(NamedTuple):
+    """Where the environments stand between two iterations."""
+
+    state: Any
+    obs: Observation
+    previous: Bool[Array, "actions batch"]
+    discount: Float[Array, " batch"]
+    totals: Float[Array, "signals batch"]
+    weight: Float[Array, " batch"]
+
+
+class PPOState(NamedTuple):
+    """Everything that a run needs to go on: with it, a resumed run is the same as an unbroken one."""
+
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+    parameters: Float[Array, " parameters"]
+    mean: Float[Array, " parameters"]
+    square: Float[Array, " parameters"]
+    multipliers: Multipliers
+    playing: Playing
+
+
+class Progress(NamedTuple):
+    """What an iteration looked like: means over the episodes that ended in it (NaN when none did)."""
+
+    ret: Float[Array, ""]
+    costs: Float[Array, " costs"]
+    gain: Float[Array, ""]
+    prerequisite_violation_rate: Float[Array, ""]
+    multipliers: Float[Array, " costs"]
+    frontier_events: Float[Array, ""]
+    violation_steps: Int[Array, ""]
+
+
+def network_of(env: Environment[Any]) -> Network:
+    """The network for an environment."""
+    return Network(env.num_features, env.num_actions, 1 + len(env.cost_names))
+
+
+def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
+    """A run before its first iteration."""
+    key, weights, learners = jax.random.split(key, 3)
+    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(learners, sizes.environments))
+    signals, parameters = 1 + len(env.cost_names), network_of(env).init(weights)
+    zero = jnp.zeros_like(parameters)
+    playing = Playing(
+        state=state,
+        obs=obs,
+        previous=jnp.ones((env.num_actions, sizes.environments), bool),
+        discount=jnp.ones(sizes.environments),
+        totals=jnp.zeros((signals, sizes.environments)),
+        weight=jnp.ones(sizes.environments),
+    )
+    multipliers = duals.start(signals - 1)
+    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, playing)
+
+
+class Choice(NamedTuple):
+    """Actions drawn from the executed policy π̃, with log π and π/π̃ of them."""
+
+    action: Int[Array, " batch"]
+    log_prob: Float[Array, " batch"]
+    weight: Float[Array, " batch"]
+
+
+def choose(
+    logits: Float[Array, "actions batch"],
+    mask: Bool[Array, "actions batch"],
+    frontier: Bool[Array, "actions batch"],
+    rate: Float[Array, ""] | float,
+    uniform: Float[Array, " batch"],
+) -> Choice:
+    """Draws actions from the policy of the logits, mixed with the frontier at `rate`."""
+    policy = masked_softmax(logits, mask, axis=0)
+    executed = mix(policy.probs, frontier, rate, axis=0)
+    action = sample(uniform, executed, mask, axis=0)
+    pick = jnp.arange(logits.shape[0])[:, None] == action
+    log_prob = jnp.where(pick, policy.log_probs, 0.0).sum(axis=0)
+    weight = jnp.where(pick, policy.probs, 0.0).sum(axis=0) / jnp.where(pick, executed, 0.0).sum(axis=0)
+    return Choice(action, log_prob, weight)
+
+
+def play(
+    env: Environment[Any],
+    sizes: Sizes,
+    method: Method,
+    parameters: Float[Array, " parameters"],
+    playing: Playing,
+    key: PRNGKeyArray,
+) -> tuple[Playing, Rollout]:
+    """Plays on for one iteration; an episode that ends is followed by a new one."""
+    network = network_of(env)
+    choosing, moving, beginning = jax.random.split(key, 3)
+    shape = (sizes.rollout, sizes.environments)
+    draws = (
+        jax.random.uniform(choosing, shape),
+        jax.random.split(moving, shape),
+        jax.random.split(beginning, shape),
+    )
+
+    def act(now: Playing, draw: Any) -> tuple[Playing, Rollout]:
+        uniform, move, begin = draw
+        mask = now.obs.action_mask | ~method.masked
+        frontier = mask & ~now.previous
+        logits, values = network.apply(parameters, now.obs.features)
+        choice = choose(logits, mask, frontier, method.frontier_rate, uniform)
+        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(move, now.state, choice.action)
+        ended = step.terminated | step.truncated
+        signals = jnp.concatenate([step.reward[None], step.costs])
+        reach = now.weight * choice.weight
+        totals = now.totals + now.discount * reach * signals
+        fresh = jax.vmap(env.reset, out_axes=-1)(begin)
+        state, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, (step.state, step.obs))
+        after = Playing(
+            state=state,
+            obs=obs,
+            previous=mask | ended,  # nothing is new to a learner who has just begun
+            discount=jnp.where(ended, 1.0, now.discount * env.gamma),
+            totals=jnp.where(ended, 0.0, totals),
+            weight=jnp.where(ended, 1.0, reach),
+        )
+        return after, Rollout(
+            features=now.obs.features,
+            mask=mask,
+            action=choice.action,
+            log_prob=choice.log_prob,
+            weight=choice.weight,
+            signals=signals,
+            values=values,
+            ended=ended,
+            totals=jnp.where(ended, totals, 0.0),
+            gain=step.gain,
+            unready=step.unready,
+            frontier=frontier.any(axis=0),
+        )
+
+    return jax.lax.scan(act, playing, draws)
+
+
+def advantages(
+    signals: Float[Array, "time signals batch"],
+    values: Float[Array, "time signals batch"],
+    ended: Bool[Array, "time batch"],
+    last: Float[Array, "signals batch"],
+    gamma: float,
+    gae: Float[Array, ""] | float,
+) -> Float[Array, "time signals batch"]:
+    """Generalised advantage estimates of the reward and of every cost (Schulman et al. 2016)."""
+
+    def back(carry: Any, row: Any) -> tuple[Any, Float[Array, "signals batch"]]:
+        advantage, following = carry
+        signal, value, end = row
+        goes_on = jnp.where(end, 0.0, gamma)
+        advantage = signal + goes_on * following - value + goes_on * gae * advantage
+        return (advantage, value), advantage
+
+    return jax.lax.scan(back, (jnp.zeros_like(last), last), (signals, values, ended), reverse=True)[1]
+
+
+class Batch(NamedTuple):
+    """What the clipped update learns from: rows of time, all environments in each."""
+
+    features: Float[Array, "rows features batch"]
+    mask: Bool[Array, "rows actions batch"]
+    action: Int[Array, "rows batch"]
+    log_prob: Float[Array, "rows batch"]
+    weight: Float[Array, "rows batch"]
+    advantage: Float[Array, "rows batch"]
+    targets: Float[Array, "rows signals batch"]
+
+
+def objective(
+    network: Network,
+    settings: PPOSettings,
+    entropy_weight: Float[Array, ""],
+    parameters: Float[Array, " parameters"],
+    batch: Batch,
+) -> Float[Array, ""]:
+    """The loss: clipped surrogate weighted by π_old/π̃, squared error of the value heads, entropy bonus."""
+
+    def wide(rows: Any) -> Any:
+        return jnp.moveaxis(rows, 0, -2).reshape(*rows.shape[1:-1], -1)
+
+    features, mask, action, log_prob, weight, advantage, targets = map(wide, batch)
+    logits, values = network.apply(parameters, features)
+    policy = masked_softmax(logits, mask, axis=0)
+    log_probs = jnp.where(mask, policy.log_probs, 0.0)  # not -inf, which times a gradient of 0 would be NaN
+    pick = jnp.arange(network.actions)[:, None] == action
+    ratio = jnp.exp(jnp.where(pick, log_probs, 0.0).sum(axis=0) - log_prob)
+    clipped = jnp.clip(ratio, 1.0 - settings.clip, 1.0 + settings.clip)
+    surrogate = weight * jnp.minimum(ratio * advantage, clipped * advantage)
+    entropy = -(policy.probs * log_probs).sum(axis=0)
+    misses = 0.5 * ((values - targets) ** 2).mean(axis=1).sum()
+    return -surrogate.mean() + settings.value_weight * misses - entropy_weight * entropy.mean()
+
+
+def iterate(
+    env: Environment[Any],
+    sizes: Sizes,
+    method: Method,
+    budgets: Budgets,
+    settings: PPOSettings,
+    state: PPOState,
+    share: Float[Array, ""],
+) -> tuple[PPOState, Progress]:
+    """One iteration at `share` of training: play, price, learn."""
+    key, playing_key, shuffling = jax.random.split(state.key, 3)
+    playing, rollout = play(env, sizes, method, state.parameters, state.playing, playing_key)
+    multipliers = _price(env, method, budgets, settings, state.multipliers, rollout)
+    prices = method.shaping + multipliers.value
+    batch = _batch(env, budgets, settings, state.parameters, playing, rollout, prices)
+    parameters, mean, square = _learn(env, sizes, settings, state, batch, shuffling, share)
+    after = PPOState(key, state.iteration + 1, parameters, mean, square, multipliers, playing)
+    return after, _progress(rollout, multipliers)
+
+
+def _price(
+    env: Environment[Any],
+    method: Method,
+    budgets: Budgets,
+    settings: PPOSettings,
+    multipliers: Multipliers,
+    rollout: Rollout,
+) -> Multipliers:
+    """The multipliers after this iteration's finished episodes; without any they stay as they are."""
+    episodes = rollout.ended.sum()
+    J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1)
+    aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
+    # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
+    unit = env.discounted_horizon / budgets.scale
+    rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
+    inner = Multipliers(multipliers.value / unit, multipliers.integral / unit, multipliers.error)
+    found = duals.update(rule, inner, aim, J_c, settings.step_size * method.constrained)
+    moved = Multipliers(found.value * unit, found.integral * unit, found.error)
+    return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
+
+
+def _batch(
+    env: Environment[Any],
+    budgets: Budgets,
+    settings: PPOSettings,
+    parameters: Float[Array, " parameters"],
+    playing: Playing,
+    rollout: Rollout,
+    prices: Float[Array, " costs"],
+) -> Batch:
+    scale = value_scale(env, budgets)[:, None]
+    last = network_of(env).apply(parameters, playing.obs.features)[1] * scale
+    values = rollout.values * scale
+    estimates = advantages(rollout.signals, values, rollout.ended, last, env.gamma, settings.gae)
+    # At the multipliers' prices first, standardised after: a multiplier then means the same for every cost.
+    combined = estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
+    standard = (combined - combined.mean()) / (combined.std() + 1e-8)
+    return Batch(
+        rollout.features, rollout.mask, rollout.action, rollout.log_prob, rollout.weight, standard,
+        (estimates + values) / scale,
+    )  # fmt: skip
+
+
+def value_scale(env: Environment[Any], budgets: Budgets) -> Float[Array, " signals"]:
+    """What a value head's output of 1 stands for: half of the most that its signal can add up to."""
+    bounds = jnp.concatenate([jnp.ones(1), budgets.bound])
+    return 0.5 * bounds * env.discounted_horizon
+
+
+def _learn(
+    env: Environment[Any],
+    sizes: Sizes,
+    settings: PPOSettings,
+    state: PPOState,
+    batch: Batch,
+    key: PRNGKeyArray,
+    share: Float[Array, ""],
+) -> tuple[Float[Array, " parameters"], Float[Array, " parameters"], Float[Array, " parameters"]]:
+    """The clipped updates of all epochs: new parameters and moments."""
+    network = network_of(env)
+    rate = settings.learning_rate * jnp.maximum(1.0 - share, 0.05)
+    entropy_weight = settings.entropy * jnp.maximum(1.0 - share / settings.entropy_end, 0.0)
+    minibatches = sizes.rollout // sizes.rows
+    orders = jax.vmap(lambda one: jax.random.permutation(one, sizes.rollout))(jax.random.split(key, sizes.epochs))
+
+    def update(carry: Any, rows: Int[Array, " rows"]) -> tuple[Any, None]:
+        parameters, mean, square, step = carry
+        part = jax.tree.map(lambda leaf: leaf[rows], batch)
+        gradient = jax.grad(objective, argnums=3)(network, settings, entropy_weight, parameters, part)
+        length = jnp.sqrt((gradient**2).sum())
+        gradient = gradient * jnp.minimum(1.0, settings.gradient_norm / (length + 1e-8))
+        change, mean, square = adam(gradient, mean, square, step + 1.0, rate)
+        return (parameters + change, mean, square, step + 1.0), None
+
+    done = (state.iteration * sizes.epochs * minibatches).astype(jnp.float32)
+    carry = (state.parameters, state.mean, state.square, done)
+    (parameters, mean, square, _), _ = jax.lax.scan(update, carry, orders.reshape(-1, sizes.rows))
+    return parameters, mean, square
+
+
+def _progress(rollout: Rollout, multipliers: Multipliers) -> Progress:
+    episodes = rollout.ended.sum()
+    totals = rollout.totals.sum(axis=(0, 2)) / episodes
+    return Progress(
+        ret=totals[0],
+        costs=totals[1:],
+        gain=rollout.gain.sum() / episodes,
+        prerequisite_violation_rate=rollout.unready.mean(),
+        multipliers=multipliers.value,
+        frontier_events=rollout.frontier.sum().astype(jnp.float32),
+        violation_steps=rollout.unready.sum(),
+    )

@@ -1,0 +1,133 @@
+"""The tutor that cannot look inside the learner: mastery estimated from answers by Bayesian knowledge tracing."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env.binary import check_probability
+from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.errors import InputError
+
+
+class Group(NamedTuple):
+    """Learners who differ from what the tutor takes for granted.
+
+    **Fields:**
+
+    - `share`: of all learners.
+    - `eta`, `K0`: multiply the environment's learning rate and its mastery at the start.
+    """
+
+    name: str
+    share: float
+    eta: float = 1.0
+    K0: float = 1.0
+
+
+GROUPS = (
+    Group("fast", share=1 / 3, eta=1.5, K0=1.5),
+    Group("typical", share=1 / 3),
+    Group("slow", share=1 / 3, eta=0.5, K0=0.5),
+)
+"""Three groups of equal size, so that the tutor's η and K₀ are right on average and wrong for two learners in three."""
+
+
+class Latent(NamedTuple):
+    """What no tutor sees: which concepts the learner has mastered in truth, and its group."""
+
+    mastered: Bool[Array, " concepts"]
+    group: Int[Array, ""]
+
+
+def posterior(
+    K: Float[Array, ""] | float, correct: Bool[Array, ""] | bool, guess: float, slip: float
+) -> Float[Array, ""]:
+    """The chance that a concept is mastered once an answer is seen, when it was K before.
+
+    An answer that had no chance at all leaves K as it was.
+
+    >>> round(float(posterior(0.5, True, guess=0.2, slip=0.1)), 4)
+    0.8182
+    """
+    mastered = K * jnp.where(correct, 1 - slip, slip)
+    either = mastered + (1 - K) * jnp.where(correct, guess, 1 - guess)
+    return jnp.where(either > 0, mastered / jnp.where(either > 0, either, 1.0), K)
+
+
+class TutorBKT(Tutoring[Latent]):
+    """Fifteen concepts in three strands, whose mastery the tutor can only estimate from right and wrong answers.
+
+    The learner has mastered a concept or not (`state.latent.mastered`), at the start with the chance K₀ of its group,
+    each concept on its own. The group (`state.latent.group`, a position in `group_names`) is drawn at reset. In a step:
+
+    1. The learner answers: right with chance 1 − slip where v is mastered, with chance guess where it is not.
+    2. The estimate K_v becomes the posterior given the answer, then rises by η of what is missing to 1.
+    3. A learner who has not mastered v now does with chance η of its group.
+
+    In 2, η is a tenth where v is not ready by the estimate, in 3 where it is not ready in truth. The tutor is told no
+    group: its K starts from K₀ and rises by η whoever the learner is, so it overrates the slow and underrates the fast.
+    K can fall, and the ready set shrink. The gate, engagement, gain, costs and `unready` are all on the estimate; to
+    count what it hides, `truly_ready(state)[action]` says whether every prerequisite is mastered in truth.
+
+    c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets.
+    """
+
+    name: ClassVar[str] = "tutor-15-bkt"
+
+    groups: tuple[Group, ...] = eqx.field(static=True, default=GROUPS, converter=tuple)
+
+    def __check_init__(self) -> None:
+        names = self.group_names
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"groups is {list(names)}", fix="give at least one, each with a name of its own")
+        steepest = max((activity.gain for activity in self.activities), default=1.0)
+        for group in self.groups:
+            check_probability(f"the share of {group.name}", group.share)
+            check_probability(f"K0 of {group.name}", self.K0 * group.K0)
+            check_probability(f"eta of {group.name}", self.eta * group.eta * steepest)
+        if not math.isclose(sum(group.share for group in self.groups), 1.0, abs_tol=1e-6):
+            raise InputError(f"the shares are {[group.share for group in self.groups]}", fix="let them sum to 1")
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        return tuple(group.name for group in self.groups)
+
+    @property
+    def largest_fall(self) -> float:
+        # A wrong answer multiplies the odds of mastery by slip/(1 − guess); K falls most from where the fall is
+        # symmetric about one half. What the lesson then teaches only softens it.
+        root = math.sqrt(self.slip / (1 - self.guess))
+        return (1 - root) / (1 + root)
+
+    def latent(self, key: PRNGKeyArray) -> Latent:
+        draw = jax.random.uniform(key, (1 + len(self.curriculum),))
+        bounds = jnp.cumsum(jnp.array([group.share for group in self.groups]))
+        group = jnp.sum(draw[0] >= bounds[:-1])  # not the last bound, which rounding can leave short of 1
+        K0 = self.K0 * jnp.array([group.K0 for group in self.groups])[group]
+        return Latent(mastered=draw[1:] < K0, group=group.astype(jnp.int32))
+
+    def teach(self, key: PRNGKeyArray, state: TutorState[Latent], lesson: Lesson) -> Progress[Latent]:
+        answer, learning = jax.random.uniform(key, (2,))
+        mastered, group = state.latent
+        correct = answer < jnp.where(mastered[lesson.concept], 1 - self.slip, self.guess)
+        K = posterior(lesson.K, correct, self.guess, self.slip)
+        ready = self.prerequisites_hold(mastered, lesson.concept)
+        eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
+        learns = learning < eta * self._slowed(ready)
+        return Progress(
+            K=K + lesson.rate * self._slowed(lesson.ready) * (1 - K),
+            correct=correct,
+            latent=Latent(mastered | (lesson.taught & learns), group),
+        )
+
+    def truly_ready(self, state: TutorState[Latent]) -> Bool[Array, " actions"]:
+        return self._over_activities(self.curriculum.ready(state.latent.mastered.astype(jnp.float32), self.theta))
+
+    def _slowed(self, ready: Bool[Array, ""]) -> Float[Array, ""]:
+        return jnp.where(ready, 1.0, self.unready_gain)

@@ -1,0 +1,52 @@
+"""The paper's tutors, deterministic in K: fifteen concepts and twenty-five."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+
+
+class Tutor(Tutoring[None]):
+    """Fifteen concepts in three strands, whose mastery grows by a fixed share of what is missing each time.
+
+    Teaching v raises K_v by η(1 − K_v), by a tenth of that where v is not ready: mastery never falls and the ready set
+    never shrinks. Answers are drawn from guess and slip, right with chance K_v(1 − slip) + (1 − K_v)·guess, and go into
+    the learner's record only. Engagement is highest where a concept is easy or known already, so the tutor that
+    maximises it repeats the first concept for ever; c2 (too little gain), c3 (too little demand) and c4 (engagement
+    without gain) carry the budgets.
+    """
+
+    name: ClassVar[str] = "tutor-15"
+
+    @property
+    def largest_fall(self) -> float:
+        return 0.0
+
+    def latent(self, key: PRNGKeyArray) -> None:
+        return None
+
+    def teach(self, key: PRNGKeyArray, state: TutorState[None], lesson: Lesson) -> Progress[None]:
+        rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
+        right = lesson.K * (1 - self.slip) + (1 - lesson.K) * self.guess
+        return Progress(K=lesson.K + rate * (1 - lesson.K), correct=jax.random.uniform(key) < right, latent=None)
+
+    def truly_ready(self, state: TutorState[None]) -> Bool[Array, " actions"]:
+        return self.observe(state).action_mask
+
+
+class Tutor25(Tutor):
+    """Twenty-five concepts under the rules of `tutor-15`: a deeper graph, the same span of demands.
+
+    Teaching v raises K_v by η(1 − K_v), by a tenth of that where v is not ready. c2 (too little gain), c3 (too little
+    demand) and c4 (engagement without gain) carry the budgets.
+    """
+
+    name: ClassVar[str] = "tutor-25"
+
+    concepts: int = eqx.field(static=True, default=25)

@@ -1,0 +1,277 @@
+"""What all tutors share: actions, observation, engagement and costs; how a learner learns is a child's to say."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import KW_ONLY
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.curriculum import Curriculum, check_theta
+from mccpo.env.binary import check_gamma, check_horizon, check_probability
+from mccpo.env.tutor.activities import PRACTICE, Activity, chosen_activities
+from mccpo.env.tutor.curricula import chosen_curriculum
+from mccpo.env.types import Environment, Filter, Observation, TimeStep
+from mccpo.errors import InputError
+
+LatentT = TypeVar("LatentT")
+
+
+class TutorState(NamedTuple, Generic[LatentT]):
+    """Where a learner stands.
+
+    **Fields:**
+
+    - `K`: the mastery of each concept, in [0, 1], on which the gate, the engagement and the costs go.
+    - `novelty`: exp(−n/`novelty_span`), n the times each concept was taught.
+    - `last`: the last action taken, `num_actions` before the first.
+    - `correct`: the learner's record: whether the last answer was right; false before the first.
+    - `t`: the steps taken.
+    - `latent`: what no tutor sees; None where K is all there is to know.
+    """
+
+    K: Float[Array, " concepts"]
+    novelty: Float[Array, " concepts"]
+    last: Int[Array, ""]
+    correct: Bool[Array, ""]
+    t: Int[Array, ""]
+    latent: LatentT
+
+
+class Lesson(NamedTuple):
+    """What is taught in one step.
+
+    **Fields:**
+
+    - `concept`: its position; `taught`: the same as a mask, all false for the no-op.
+    - `K`: its mastery beforehand; `ready`: whether its prerequisites' mastery lets it be taught.
+    - `rate`: the learning rate of the activity, η times its gain, for a concept that is ready.
+    """
+
+    concept: Int[Array, ""]
+    taught: Bool[Array, " concepts"]
+    K: Float[Array, ""]
+    ready: Bool[Array, ""]
+    rate: Float[Array, ""]
+
+
+class Progress(NamedTuple, Generic[LatentT]):
+    """What a lesson brings: the concept's mastery afterwards, whether the answer was right, and what is latent."""
+
+    K: Float[Array, ""]
+    correct: Bool[Array, ""]
+    latent: LatentT
+
+
+class Tutoring(Environment[TutorState[LatentT]]):
+    """A learner with graded mastery on a curriculum, taught one concept a step.
+
+    Actions are the concepts, or `concept/activity` where activities are given. The observation is K, the novelty of
+    each concept, the last action (one-hot), the ready mask and t/T. Time is in the observation, so the horizon ends an
+    episode as `terminated`. With K_v and n_v, the times v was taught, as they are before the step, and ΔK its gain:
+
+        r_E = r_base − r_difficulty·demand·(1 − K_v) + r_novelty·exp(−n_v/novelty_span), held to [0, 1]
+        c2  = max(0, c2_gain − ΔK)        insufficient progress
+        c3  = max(0, c3_demand − demand)  inadequate demand
+        c4  = max(0, r_E − c4_rate·ΔK)    engagement without learning
+
+    Every number is a parameter, and a leaf of the environment, so that `vmap` can run over it (`eqx.tree_at`).
+
+    **Parameters:**
+
+    - `curriculum`: the user's own, with its demands; or `curriculum_seed`: a random one; else the profiles', see
+      `profile_curriculum`. `concepts`: how many there are in the latter two.
+    - `activities`: names from `ACTIVITIES`, or `Activity`s of one's own; without them, actions are concepts.
+    - `K0`, `eta`, `theta`: mastery at the start, learning rate, the mastery that opens the gate. `unready_gain`: the
+      factor on the learning rate of a concept that is not ready.
+    - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it.
+    """
+
+    cost_names: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
+    constrained: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
+    filter: ClassVar[Filter] = "renormalise"
+
+    _: KW_ONLY
+    K0: float = 0.2
+    eta: float = 0.08
+    theta: float = 0.7
+    unready_gain: float = 0.1
+    r_base: float = 0.581
+    r_difficulty: float = 1.23
+    r_novelty: float = 0.03
+    novelty_span: float = 5.0
+    c2_gain: float = 0.022
+    c3_demand: float = 0.5
+    c4_rate: float = 10.5
+    guess: float = 0.2
+    slip: float = 0.1
+    horizon: int = eqx.field(static=True, default=100)
+    gamma: float = eqx.field(static=True, default=0.99)
+    concepts: int = eqx.field(static=True, default=15)
+    curriculum_seed: int | None = eqx.field(static=True, default=None)
+    curriculum: Curriculum = eqx.field(static=True, default=None)
+    activities: tuple[Activity, ...] = eqx.field(static=True, default=())
+    action_names: tuple[str, ...] = eqx.field(static=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.curriculum = chosen_curriculum(self.curriculum, self.curriculum_seed, self.concepts)
+        self.concepts = len(self.curriculum)
+        self.activities = chosen_activities(self.activities)
+        names = self.curriculum.concepts
+        suffixes = [f"/{activity.name}" for activity in self.activities] or [""]
+        self.action_names = tuple(concept + suffix for concept in names for suffix in suffixes)
+
+    def __check_init__(self) -> None:
+        check_theta(self.theta)
+        check_gamma(self.gamma)
+        check_horizon(self.horizon)
+        for name in ("K0", "eta", "unready_gain", "c3_demand", "guess", "slip"):
+            check_probability(name, getattr(self, name))
+        for name in ("r_base", "r_difficulty", "r_novelty", "c2_gain", "c4_rate"):
+            _check_at_least_0(name, getattr(self, name))
+        if not 0 < self.novelty_span < math.inf:
+            raise InputError(f"novelty_span is {self.novelty_span}", fix="give a number of lessons above 0")
+        if self.guess + self.slip >= 1:
+            raise InputError(
+                f"guess is {self.guess} and slip is {self.slip}",
+                fix="let them sum to less than 1, so that a right answer speaks for mastery",
+            )
+        for activity in self.activities:
+            check_probability(f"eta times the gain of {activity.name}", self.eta * activity.gain)
+
+    @abc.abstractmethod
+    def latent(self, key: PRNGKeyArray) -> LatentT:
+        """Draws a learner: what it is that no tutor sees."""
+
+    @abc.abstractmethod
+    def teach(self, key: PRNGKeyArray, state: TutorState[LatentT], lesson: Lesson) -> Progress[LatentT]:
+        """What a lesson brings about; what it says of the no-op's answer and mastery is not used."""
+
+    @abc.abstractmethod
+    def truly_ready(self, state: TutorState[LatentT]) -> Bool[Array, " actions"]:
+        """The actions whose concept the learner is ready for in truth, whatever K says."""
+
+    @property
+    @abc.abstractmethod
+    def largest_fall(self) -> float:
+        """The most that the mastery of a concept can fall in one step."""
+
+    @property
+    def hack(self) -> Bool[np.ndarray, " actions"]:
+        return np.zeros(self.num_actions, bool)  # even where a user's concept goes by that name
+
+    @property
+    def num_features(self) -> int:
+        return 3 * len(self.curriculum) + self.num_actions + 1
+
+    @property
+    def demand(self) -> Float[np.ndarray, " actions"]:
+        """How much each action asks of a learner, in [0, 1]."""
+        factors = np.array([activity.demand for activity in self._activities])
+        return np.minimum(np.outer(self.curriculum.demand, factors).ravel(), 1.0)
+
+    @property
+    def cost_bounds(self) -> Float[np.ndarray, " costs"]:
+        fun = self.r_base + self.r_novelty + max(activity.engagement for activity in self._activities)
+        return np.array(
+            [
+                self.c2_gain + self.largest_fall,
+                max(0.0, self.c3_demand - self.demand.min()),
+                min(max(fun, 0.0), 1.0) + self.c4_rate * self.largest_fall,
+            ]
+        )
+
+    def observe(self, state: TutorState[LatentT]) -> Observation:
+        """What a policy sees in a state."""
+        ready = self.curriculum.ready(state.K, self.theta)
+        last = jnp.arange(self.num_actions) == state.last
+        parts = (state.K, state.novelty, last, ready, (state.t / self.horizon)[None])
+        return Observation(
+            features=jnp.concatenate([part.astype(jnp.float32) for part in parts]),
+            action_mask=self._over_activities(ready),
+        )
+
+    def reset(self, key: PRNGKeyArray) -> tuple[TutorState[LatentT], Observation]:
+        state = TutorState(
+            K=jnp.full(len(self.curriculum), self.K0, jnp.float32),
+            novelty=jnp.ones(len(self.curriculum), jnp.float32),
+            last=jnp.full((), self.noop, jnp.int32),
+            correct=jnp.zeros((), bool),
+            t=jnp.zeros((), jnp.int32),
+            latent=self.latent(key),
+        )
+        return state, self.observe(state)
+
+    def step(
+        self, key: PRNGKeyArray, state: TutorState[LatentT], action: Int[Array, ""]
+    ) -> TimeStep[TutorState[LatentT]]:
+        acts = action < self.num_actions
+        choice = jnp.minimum(action, self.num_actions - 1)
+        lesson = self._lesson(state, choice, acts)
+        progress = self.teach(key, state, lesson)
+        gain = jnp.where(acts, progress.K - lesson.K, 0.0)
+        reward, costs = self._signals(choice, lesson, state.novelty[lesson.concept], gain)
+        successor = TutorState(
+            K=jnp.where(lesson.taught, progress.K, state.K),
+            novelty=jnp.where(lesson.taught, state.novelty * jnp.exp(-1 / self.novelty_span), state.novelty),
+            last=jnp.where(acts, choice, state.last).astype(jnp.int32),
+            correct=jnp.where(acts, progress.correct, state.correct),
+            t=state.t + 1,
+            latent=progress.latent,
+        )
+        return TimeStep(
+            state=successor,
+            obs=self.observe(successor),
+            reward=jnp.where(acts, reward, 0.0),
+            costs=jnp.where(acts, costs, 0.0),
+            gain=gain,
+            unready=acts & ~lesson.ready,
+            terminated=successor.t >= self.horizon,
+            truncated=jnp.zeros((), bool),
+        )
+
+    def prerequisites_hold(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether one concept's prerequisites are all mastered: the gate, without working it out for every concept."""
+        padded = jnp.append(mastered, True)  # where the sparse form's padding points
+        return jnp.all(padded[jnp.asarray(self.curriculum.prerequisites.sparse)[concept]])
+
+    @property
+    def _activities(self) -> tuple[Activity, ...]:
+        return self.activities or (PRACTICE,)
+
+    def _over_activities(self, concepts: Bool[Array, " concepts"]) -> Bool[Array, " actions"]:
+        """Says of every action what is said of its concept."""
+        return jnp.repeat(concepts, len(self._activities))
+
+    def _lesson(self, state: TutorState[LatentT], choice: Int[Array, ""], acts: Bool[Array, ""]) -> Lesson:
+        concept, activity = choice // len(self._activities), choice % len(self._activities)
+        return Lesson(
+            concept=concept,
+            taught=acts & (jnp.arange(len(self.curriculum)) == concept),
+            K=state.K[concept],
+            ready=self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept),
+            rate=self.eta * jnp.array([each.gain for each in self._activities])[activity],
+        )
+
+    def _signals(
+        self, choice: Int[Array, ""], lesson: Lesson, novelty: Float[Array, ""], gain: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
+        """The reward and the costs of an action that is not the no-op."""
+        demand = jnp.asarray(self.demand, jnp.float32)[choice]
+        fun = jnp.array([each.engagement for each in self._activities])[choice % len(self._activities)]
+        difficulty = self.r_difficulty * demand * (1 - lesson.K)
+        reward = jnp.clip(self.r_base - difficulty + self.r_novelty * novelty + fun, 0.0, 1.0)
+        c2 = jnp.maximum(0.0, self.c2_gain - gain)
+        c3 = jnp.maximum(0.0, self.c3_demand - demand)
+        c4 = jnp.maximum(0.0, reward - self.c4_rate * gain)
+        return reward, jnp.stack([c2, c3, c4])
+
+
+def _check_at_least_0(name: str, value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise InputError(f"{name} is {value}", fix="give a finite number of at least 0")

@@ -1,0 +1,224 @@
+"""The tutor that sees answers only: its estimate against the textbook, its learners against their groups."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mccpo.env import GROUPS, Group, TutorBKT, make
+from mccpo.env.tutor import Latent, posterior
+from mccpo.errors import InputError
+
+LEARNERS = 3000
+ALIKE = (Group("alike", share=1.0),)
+
+
+@eqx.filter_jit
+def play(env, key, actions):
+    keys = jax.random.split(key, len(actions) + 1)
+
+    def advance(state, chosen):
+        step = env.step(chosen[0], state, chosen[1])
+        return step.state, (state, step)
+
+    return jax.lax.scan(advance, env.reset(keys[0])[0], (keys[1:], actions))[1]
+
+
+def play_many(env, actions):
+    keys = jax.random.split(jax.random.key(5), LEARNERS)
+    return jax.device_get(jax.vmap(play, in_axes=(None, 0, None))(env, keys, jnp.array(actions)))
+
+
+@pytest.fixture(scope="module")
+def random_lessons():
+    """Thousands of learners taught at random among the first concepts: states before, steps and actions."""
+    env = TutorBKT()
+    actions = np.random.default_rng(0).integers(0, 6, 100)
+    return env, *play_many(env, actions), actions
+
+
+def teach_many(env, state, action, learners=4000):
+    teach = jax.jit(jax.vmap(lambda key: env.step(key, state, jnp.array(action))))
+    return jax.device_get(teach(jax.random.split(jax.random.key(1), learners)))
+
+
+def within(rate, chance, count):
+    """Whether a rate over so many draws is what a chance predicts, to four standard errors."""
+    return abs(rate - chance) <= 4 * math.sqrt(chance * (1 - chance) / count) + 1e-9
+
+
+def textbook(K, correct, guess, slip):
+    if correct:
+        return K * (1 - slip) / (K * (1 - slip) + (1 - K) * guess)
+    return K * slip / (K * slip + (1 - K) * (1 - guess))
+
+
+@settings(deadline=None)
+@given(
+    K=st.floats(0.01, 0.99),
+    guess=st.floats(0.01, 0.49),
+    slip=st.floats(0.01, 0.49),
+    eta=st.floats(0, 0.5),
+    answers=st.lists(st.booleans(), min_size=1, max_size=12),
+)
+def test_the_estimate_is_the_textbooks_over_any_answers(K, guess, slip, eta, answers):
+    ours = np.float64(K)
+    with jax.enable_x64(True):  # so that what is compared is the formula and not the rounding near certainty
+        for correct in answers:
+            ours = posterior(ours, correct, guess, slip)
+            ours = ours + eta * (1 - ours)
+            K = textbook(K, correct, guess, slip)
+            K = K + eta * (1 - K)
+    assert float(ours) == pytest.approx(K, abs=1e-9)
+    assert 0 <= float(ours) <= 1
+
+
+def test_an_answer_without_a_chance_leaves_the_estimate():
+    assert float(posterior(0.0, True, 0.0, 0.1)) == 0.0
+    assert float(posterior(1.0, False, 0.2, 0.0)) == 1.0
+
+
+def test_the_environment_keeps_that_estimate(random_lessons):
+    env, _, steps, actions = random_lessons
+    needs = [np.flatnonzero(row) for row in env.curriculum.prerequisites.dense]
+    for learner in range(20):
+        K = np.full(15, 0.2)
+        for t, v in enumerate(actions):
+            ready = all(K[u] >= 0.7 for u in needs[v])
+            before = K[v]
+            K[v] = textbook(K[v], steps.state.correct[learner, t], guess=0.2, slip=0.1)
+            K[v] += 0.08 * (1.0 if ready else 0.1) * (1 - K[v])
+            assert bool(steps.unready[learner, t]) is not ready
+            assert steps.gain[learner, t] == pytest.approx(K[v] - before, abs=1e-5)
+            assert steps.costs[learner, t, 0] == pytest.approx(max(0, 0.022 - (K[v] - before)), abs=1e-5)
+        np.testing.assert_allclose(steps.state.K[learner, -1], K, atol=1e-5)
+
+
+def test_the_estimate_can_fall_and_the_ready_set_shrink_but_nothing_is_unlearnt(random_lessons):
+    env, states, steps, _ = random_lessons
+    assert (steps.gain < -0.1).any()
+    before = env.curriculum.ready(states.K, env.theta)
+    assert (before & ~steps.obs.action_mask).any()
+    assert (states.latent.mastered <= steps.state.latent.mastered).all()
+    assert (steps.state.latent.group == states.latent.group[:, :1]).all()
+    assert ((steps.state.K >= 0) & (steps.state.K <= 1)).all()
+
+
+def test_answers_come_from_guess_and_slip(random_lessons):
+    _, states, steps, actions = random_lessons
+    knew = np.take_along_axis(states.latent.mastered, actions[None, :, None], axis=2)[..., 0]
+    for mastered, chance in ((True, 0.9), (False, 0.2)):
+        answers = steps.state.correct[knew == mastered]
+        assert within(answers.mean(), chance, len(answers))
+
+
+def test_groups_come_in_their_shares_with_their_own_start():
+    env = make("tutor-15-bkt", K0=0.4)
+    states, _ = jax.device_get(jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(2), 9000)))
+    assert env.group_names == ("fast", "typical", "slow")
+    for number, group in enumerate(GROUPS):
+        mine = states.latent.group == number
+        assert within(mine.mean(), group.share, len(mine))
+        started = states.latent.mastered[mine]
+        assert within(started.mean(), 0.4 * group.K0, started.size)
+    np.testing.assert_allclose(states.K, 0.4)
+
+
+def test_each_group_learns_at_its_own_rate():
+    env = TutorBKT()
+    _, steps = play_many(env, [0] * 10)
+    for number, group in enumerate(GROUPS):
+        mine = steps.state.latent.group[:, -1] == number
+        chance = 1 - (1 - 0.2 * group.K0) * (1 - 0.08 * group.eta) ** 10
+        assert within(steps.state.latent.mastered[mine, -1, 0].mean(), chance, mine.sum())
+
+
+def test_the_tutor_is_told_no_group():
+    env = TutorBKT()
+    state, _ = env.reset(jax.random.key(0))
+    latents = [Latent(jnp.zeros(15, bool), jnp.array(group)) for group in range(3)]
+    step = jax.jit(env.step)
+    steps = [step(jax.random.key(7), state._replace(latent=latent), jnp.array(0)) for latent in latents]
+    assert len({tuple(step.obs.features.tolist()) for step in steps}) == 1
+
+
+@pytest.mark.parametrize(("prerequisites", "slowed"), [((), 0.1), ((0,), 0.1), ((0, 1), 1.0)])
+def test_true_readiness_decides_how_fast_the_learner_learns(prerequisites, slowed):
+    env = TutorBKT(groups=ALIKE, eta=0.5)
+    mastered = jnp.zeros(15, bool).at[jnp.array(prerequisites, jnp.int32)].set(True)
+    state = env.reset(jax.random.key(0))[0]._replace(latent=Latent(mastered, jnp.zeros((), jnp.int32)))
+    steps = teach_many(env, state, 3)
+    assert within(steps.state.latent.mastered[:, 3].mean(), 0.5 * slowed, 4000)
+    assert bool(env.truly_ready(state)[3]) is (slowed == 1.0)
+    assert steps.unready.all()  # by the estimate, which is what the mask goes by
+
+
+def test_true_readiness_is_that_of_the_latent_learner(random_lessons):
+    env, states, _, _ = random_lessons
+    latest = jax.tree.map(lambda leaf: leaf[:, -1], states)
+    ready = jax.vmap(env.truly_ready)(latest)
+    needs = env.curriculum.prerequisites.dense
+    expected = [[all(mastered[needs[v]]) for v in range(15)] for mastered in latest.latent.mastered]
+    np.testing.assert_array_equal(ready, expected)
+    believed = env.curriculum.ready(latest.K, env.theta)
+    assert (believed & ~np.asarray(ready)).any()
+    assert (~believed & np.asarray(ready)).any()
+
+
+def test_the_estimate_is_calibrated_where_all_learners_are_alike():
+    env = TutorBKT(groups=ALIKE)
+    _, steps = play_many(env, [0] * 6)
+    K, mastered = steps.state.K[:, -1, 0], steps.state.latent.mastered[:, -1, 0]
+    values, counts = np.unique(K.round(4), return_counts=True)
+    for value in values[counts > 100]:
+        alike = np.isclose(K, value, atol=1e-4)
+        assert within(mastered[alike].mean(), K[alike].mean(), alike.sum())
+
+
+@pytest.mark.parametrize(("guess", "slip"), [(0.2, 0.1), (0.05, 0.3), (0.3, 0.0)])
+def test_the_bound_on_costs_is_the_worst_answer(guess, slip):
+    env = TutorBKT(guess=guess, slip=slip)
+    K = np.linspace(0, 1, 100_001)
+    fall = K - np.asarray(posterior(K, False, guess, slip))
+    worst = fall[:-1].max() if slip == 0 else fall.max()  # certain mastery that cannot slip stays certain
+    assert env.largest_fall == pytest.approx(worst, abs=1e-4)
+    np.testing.assert_allclose(env.cost_bounds, [0.022 + env.largest_fall, 0.3, 0.611 + 10.5 * env.largest_fall])
+
+
+def test_activities_scale_both_the_estimate_and_the_learner():
+    env = make("tutor-15-bkt", groups=ALIKE, eta=0.5, activities=["encouragement", "practice"])
+    nothing = Latent(jnp.zeros(15, bool), jnp.zeros((), jnp.int32))
+    state = env.reset(jax.random.key(0))[0]._replace(latent=nothing)
+    for action, eta in ((0, 0.05), (1, 0.5)):
+        steps = teach_many(env, state, action)
+        assert within(steps.state.latent.mastered[:, 0].mean(), eta, 4000)
+        after = np.array([textbook(0.2, correct, 0.2, 0.1) for correct in steps.state.correct])
+        np.testing.assert_allclose(steps.state.K[:, 0], after + eta * (1 - after), atol=1e-6)
+    assert env.truly_ready(state).tolist() == [True] * 6 + [False] * 24
+
+
+@pytest.mark.parametrize(
+    ("parameters", "what", "fix"),
+    [
+        ({"groups": ()}, "groups is []", "at least one"),
+        ({"groups": (Group("a", 0.5), Group("a", 0.5))}, "groups is ['a', 'a']", "name of its own"),
+        ({"groups": (Group("a", 0.5), Group("b", 0.4))}, "the shares are [0.5, 0.4]", "sum to 1"),
+        ({"groups": (Group("a", 1.5),)}, "the share of a is 1.5", "[0, 1]"),
+        ({"groups": (Group("a", 1.0, K0=9.0),)}, "K0 of a is 1.8", "[0, 1]"),
+        ({"groups": (Group("a", 1.0, eta=-1.0),)}, "eta of a is -0.08", "[0, 1]"),
+        ({"eta": 0.6, "activities": ["challenge"]}, "eta of fast is 1.125", "[0, 1]"),
+        ({"K0": 0.8}, "K0 of fast is 1.2", "[0, 1]"),
+        ({"guess": 0.7, "slip": 0.4}, "guess is 0.7 and slip is 0.4", "less than 1"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_impossible_parameters_are_refused_with_a_way_out(parameters, what, fix):
+    with pytest.raises(InputError) as refused:
+        make("tutor-15-bkt", **parameters)
+    assert what in refused.value.what
+    assert fix in refused.value.fix
