@@ -14,7 +14,8 @@ RULE = MultiplierRule(proportional=0.5, memory=0.9, cap=10.0)
 
 
 def budgets(*limits):
-    return Budgets(jnp.array(limits), jnp.array(limits), jnp.ones(len(limits)))
+    ones = jnp.ones(len(limits))
+    return Budgets(jnp.array(limits), jnp.array(limits), ones, ones, jnp.ones(()))
 
 
 def follow(rule, limits, costs, step_size=0.1):
@@ -49,7 +50,7 @@ def plain_loop(rule, limit, scale, costs, step_sizes):
 def test_the_rule_is_its_plain_loop(costs, limit, proportional, memory, cap, first):
     rule = MultiplierRule(proportional, memory, cap)
     scale = max(limit, 0.5)
-    limits = Budgets(jnp.array([limit]), jnp.array([scale]), jnp.ones(1))
+    limits = Budgets(jnp.array([limit]), jnp.array([scale]), jnp.ones(1), jnp.ones(1), jnp.ones(()))
     steps = [first / (1 + k) for k in range(len(costs))]
     state = start(1)
     for J_c, step, (value, integral) in zip(costs, steps, plain_loop(rule, limit, scale, costs, steps), strict=True):

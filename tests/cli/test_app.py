@@ -1,18 +1,25 @@
 """How a call ends, where settings come from, and what the shared helpers do."""
 
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
+from cyclopts import App, CoercionError, Parameter
+from cyclopts.config import Dict
 
 from mccpo._version import __version__
 from mccpo.cli import main
 from mccpo.cli.app import COMMANDS, build_app
-from mccpo.cli.output import dump_json, literal, number, parse_pairs
+from mccpo.cli.interrupt import interrupted
+from mccpo.cli.output import WholeNumber, dump_json, literal, number, parse_pairs
 from mccpo.errors import InputError, MccpoError
 
 SHOW = ["curriculum", "show", "graph.json"]
@@ -109,6 +116,114 @@ def test_a_reader_that_goes_away_is_not_an_error():
     assert process.returncode == 0
 
 
+CALL = "import sys; from mccpo.cli import main; sys.exit(main())"
+
+
+def shell(redirection, *tokens):
+    """Runs `mccpo` with its streams as a shell redirects them."""
+    command = f'"$0" -c "$1" "${{@:2}}" {redirection}'
+    call = ["bash", "-c", command, sys.executable, CALL, *tokens]
+    return subprocess.run(call, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+@pytest.mark.parametrize("tokens", [["--help"], SHOW, [*SHOW, "--json"], [*SHOW, "--print-config"]])
+def test_output_that_cannot_be_written_is_one_line_and_exit_1(tokens):
+    answer = shell("> /dev/full", *tokens)
+    assert (answer.returncode, answer.stderr) == (1, "mccpo: cannot write: No space left on device\n")
+
+
+def test_closed_streams_are_not_an_internal_error():
+    answer = shell(">&-", *SHOW)
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert "stdout is closed" in answer.stderr
+    answer = shell("2>&-", *SHOW)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "wrote graph.svg" in answer.stdout
+    assert shell("2>&-", "curriculum", "show", "none.json").returncode == 2
+
+
+@pytest.mark.parametrize("tokens", [["--help"], ["curriculum", "--help"], ["--version"]])
+def test_help_for_a_reader_that_goes_away_is_not_an_error(tokens):
+    with subprocess.Popen(
+        [sys.executable, "-c", CALL, *tokens], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def press_ctrl_c(dropped):
+    """Presses Ctrl-C, in a callback of the garbage collector, which drops the exception, or in plain code."""
+    if not dropped:
+        signal.raise_signal(signal.SIGINT)
+
+    def callback(phase, _):
+        if phase == "start":
+            signal.raise_signal(signal.SIGINT)
+
+    gc.callbacks.append(callback)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(callback)
+
+
+def test_ctrl_c_that_is_dropped_is_remembered_and_a_second_one_acts_at_once(capsys, monkeypatch):
+    seen = []
+
+    def work(*_):
+        seen.append(interrupted())
+        press_ctrl_c(dropped=True)
+        seen.append(interrupted())
+        press_ctrl_c(dropped=False)
+        seen.append("went on")
+
+    monkeypatch.setattr("mccpo.curriculum.Curriculum.read", work)
+    before = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    for _ in range(2):  # the second call does not remember the first
+        seen.clear()
+        assert main(SHOW) == 130
+        assert seen == [False, True]
+        assert capsys.readouterr().err == "mccpo: stopped\n"
+        assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before
+
+
+def test_ctrl_c_stays_ignored_where_the_caller_ignores_it(capsys, monkeypatch):
+    monkeypatch.setattr("mccpo.cli.settings.show", lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert main([*SHOW, "--print-config"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_outside_the_main_thread_signals_are_left_alone(capsys):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(main([*SHOW, "--print-config"])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+
+
+@pytest.mark.parametrize("text", ["2.7", "2.0", "1e3", "many"])
+def test_a_whole_number_is_not_rounded(text):
+    def count(*, seeds: Annotated[WholeNumber, Parameter(help="x")] = 1, steps: WholeNumber | None = None):
+        return seeds, steps
+
+    app = App(result_action="return_value")
+    app.default(count)
+    how = {"print_error": False, "exit_on_error": False}
+    assert app(["--seeds", "3", "--steps", "-4"], **how) == (3, -4)
+    for flag in ("--seeds", "--steps"):
+        with pytest.raises(CoercionError, match=f"{text!r} is not a whole number"):
+            app([flag, text], **how)
+    app.config = Dict({"steps": 3.5})
+    with pytest.raises(CoercionError, match=r"'3.5' is not a whole number"):
+        app([], **how)
+
+
 def test_flags_go_before_variables_before_the_file_before_defaults(capsys, monkeypatch):
     assert printed_theta(capsys) == 0.7
     Path("mccpo.toml").write_text("theta = 0.1\n")
@@ -138,6 +253,9 @@ def test_printed_settings_can_be_a_settings_file(capsys):
         "[curiculum.show]\ntheta = 0.2",
         "[curriculum.shw]\n",
         "[curriculum]\nx = 1",
+        "[curriculum]\nshow = 1",
+        "[curriculum.check]\nreduc = true",
+        "[compare]\nsedes = 3",
         "x =",
     ],
 )
@@ -152,6 +270,21 @@ def test_an_unknown_variable_of_the_command_is_refused_and_the_data_folder_is_no
     assert printed_theta(capsys) == 0.7
     monkeypatch.setenv("MCCPO_CURRICULUM_SHOW_THETTA", "0.5")
     assert "MCCPO_CURRICULUM_SHOW_THETTA" in refusal(capsys, *SHOW)
+
+
+@pytest.mark.parametrize("name", ["MCCPO_REPRODUCE_FOO", "MCCPO_CURRICULUM_CHECK_THETA", "MCCPO_CURRICULUM_X"])
+def test_an_unknown_variable_of_another_command_is_refused(capsys, monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    assert name in refusal(capsys, *SHOW)
+
+
+def test_settings_of_other_commands_are_checked_without_loading_anything_heavy():
+    Path("mccpo.toml").write_text("[compare]\nseeds = 3\nrequire-satisfied = true\n[curriculum.check]\nreduce = true\n")
+    code = f"{CALL.replace('sys.exit(main())', 'main()')}; print('jax' in sys.modules, file=sys.stderr)"
+    env = {**os.environ, "MCCPO_REPRODUCE_SEEDS": "2"}
+    call = [sys.executable, "-c", code, *SHOW, "--print-config"]
+    answer = subprocess.run(call, capture_output=True, text=True, check=True, env=env)
+    assert answer.stderr == "False\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

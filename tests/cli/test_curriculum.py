@@ -79,6 +79,8 @@ def test_check_repairs_and_records_what_it_removed(capsys):
         (["convert", "faulty.csv", "out.json"], "run `mccpo curriculum check faulty.csv --repair OUT`"),
         (["convert", "good.csv", "out.doc"], "names no graph format"),
         (["convert", "good.csv", "good.csv"], "would overwrite"),
+        (["convert", "good.csv", "missing/../good.csv"], "would overwrite"),
+        (["check", "faulty.csv", "--repair", "missing/../faulty.csv"], "would overwrite"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_no_file(capsys, tokens, message):
@@ -89,11 +91,25 @@ def test_wrong_input_is_one_line_exit_2_and_no_file(capsys, tokens, message):
     assert sorted(Path().iterdir()) == before
 
 
-@pytest.mark.parametrize("content", ['{"a": NaN}', '{"a": "x"}', '{"a": true}', '{"a": null}', '{"aa": 1}', "[1]", "{"])
+def test_a_repair_that_cannot_be_recorded_is_not_made(capsys):
+    Path("mended.json.removed.json").mkdir()
+    code, out, err = run(capsys, "check", "faulty.csv", "--repair", "mended.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "mended.json.removed.json" in err
+    assert not Path("mended.json").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"a": NaN}', '{"a": "x"}', '{"a": true}', '{"a": null}', '{"aa": 1}', "[1]", "{", '{"a": 0.1, "a": 0.9}',
+     f'{{"a": {10**400}}}', f'{{"a": -{10**400}}}', '{"a": 1e999}', f'{{"a": {"9" * 5000}}}'],
+    ids=lambda content: content[:20],
+)  # fmt: skip
 def test_a_wrong_mastery_file_is_refused(capsys, content):
     Path("K.json").write_text(content)
-    code, _, err = run(capsys, "show", "good.csv", "--mastery", "K.json")
-    assert code == 2
+    code, out, err = run(capsys, "show", "good.csv", "--mastery", "K.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert len(err) < 200
     assert "'a" in err or "K.json" in err
 
 

@@ -148,6 +148,25 @@ CURRICULA = {
         (["solve", "chain", "--budget", "c9=1"], "c9"),
         (["solve", "chain", "--budget", "2.45"], "2.45"),
         (["solve", "chain", "--front", "c9"], "c9"),
+        (["solve", "chain", "--set", "r_hack=NaN"], "r_hack"),
+        (["solve", "chain", "--set", "r_hack=0"], "r_hack"),
+        (["solve", "chain", "--set", "concepts=20000"], "2^20000"),
+        (["solve", "random-finite", "--set", "curriculum=foo"], "foo"),
+        (["reproduce", "chain", "--set", "foo=1"], "foo"),
+        (["reproduce", "gate", "--set", "R=abc"], "abc"),
+        (["reproduce", "random-finite", "--set", "concepts=2.5"], "2.5"),
+        (["reproduce", "chain", "--kappa", "0.9,0.7"], "one kappa"),
+        (["compare", "chain", "--kappa", "0.5,0.5"], "twice"),
+        (["compare", "chain", "--kappa", "0.9,0.5", "--budget", "c4=3"], "contradict"),
+        (["compare", "chain", "--episodes", "0"], "episodes is 0"),
+        (["compare", "chain", "--seed", "9223372036854775808"], "seed"),
+        (["compare", "chain", "--seed", "4294967296"], "seed"),
+        (["compare", "chain", "--seeds", "99999999999"], "seeds"),
+        (["compare", "chain", "--out", "empty.csv"], "empty.csv"),
+        (["compare", "chain", "--out", "empty.csv/run"], "empty.csv"),
+        (["compare", "chain", "--out", ""], "--out"),
+        (["compare", "tutor-15", "--episodes", "100"], "--steps"),
+        (["compare", "chain", "--steps", "100"], "--episodes"),
         (["solve", "chain", "--kappa", "-1"], "-1"),
         (["compare", "chain", "--budget", "c4=0.5"], "0.9802"),
         (["compare", "chain", "--methods", "mc-ppo"], "mc-ppo"),
@@ -184,3 +203,32 @@ def test_a_users_curriculum_becomes_an_environment(capsys: pytest.CaptureFixture
     Path("mine.csv").write_text("prerequisite,concept\ncounting,adding\nadding,multiplying\n")
     assert main(["solve", "random-finite", "--curriculum", "mine.csv", "--kappa", "0.7", "--json"]) == 0
     assert "multiplying" in json.dumps(_json(capsys)["policy"])
+
+
+def test_compare_trains_on_a_users_curriculum_and_resumes_on_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.csv").write_text("prerequisite,concept\ncounting,adding\nadding,multiplying\n")
+    Path("other.csv").write_text("prerequisite,concept\nadding,counting\ncounting,multiplying\n")
+    call = ["compare", "random-finite", *SMALL, "--out", "run"]
+    assert main([*call, "--curriculum", "mine.csv", "--json"]) == 0
+    assert _json(capsys)["protocol"]["curriculum"].startswith("3 concepts, 2 edges, sha256 ")
+    assert main([*call, "--curriculum", "other.csv", "--resume"]) == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+def test_gamma_and_horizon_can_be_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "chain", *SMALL, "--set", "gamma=1,horizon=3", "--json"]) == 0
+    protocol = _json(capsys)["protocol"]
+    assert (protocol["gamma"], protocol["horizon"]) == (1, 3)
+
+
+def test_require_satisfied_looks_at_every_kappa(capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["compare", "chain", "--seeds", "2", "--episodes", "4000", "--methods", "mc-cpo", "--kappa", "0.99,0.21"]
+    assert main([*call, "--require-satisfied"]) == 3
+    assert "at κ = 0.21" in capsys.readouterr().err
+
+
+def test_the_papers_numbers_stand_beside_the_papers_problem_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "gate", *SMALL, "--kappa", "0.5", "--json"]) == 0
+    assert _json(capsys)["paper"] == {}
+    assert main(["reproduce", "gate", *SMALL, "--json"]) == 0
+    assert _json(capsys)["paper"]

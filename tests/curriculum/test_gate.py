@@ -72,6 +72,21 @@ def test_blocking_names_what_shuts_the_gate(case):
     assert [name not in held for name in curriculum.concepts] == mask.tolist()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, list])
+@pytest.mark.parametrize("dtype", [int, np.int8, np.uint8, bool, np.float16])
+def test_whole_numbers_and_flags_are_masteries_too(kind, dtype):
+    curriculum = Curriculum.from_edges([("a", "b"), ("a", "c"), ("b", "c")])
+    K = kind(np.array([1, 0, 0], dtype))
+    assert curriculum.ready(K, THETA).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("K", [["x", "y"], [[1.0], [1.0, 2.0]], None])
+def test_what_is_no_array_of_numbers_is_refused(K):
+    with pytest.raises(InputError, match="not an array of numbers"):
+        Curriculum.from_edges([("a", "b")]).ready(K, THETA)
+
+
 def test_the_frontier_is_what_has_just_opened():
     assert frontier(np.array([True, True, False]), np.array([True, False, False])).tolist() == [False, True, False]
 

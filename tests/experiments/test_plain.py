@@ -23,7 +23,8 @@ def test_twins_agree(environment: str, method: str) -> None:
     spec, budgets = METHODS[method], budgets_of(env, BUDGETS[environment])
     limit = np.where(np.asarray(budgets.active) > 0, np.asarray(budgets.limit, float), np.nan)
     model = enumerate_model(env)
-    plain = PlainLearner(model, spec, limit, np.asarray(budgets.scale, float), settings, env.horizon)
+    scale = np.asarray(budgets.scale, float)
+    plain = PlainLearner(model, spec, limit, scale, settings, env.horizon, env.cost_bounds, env.reward_bound)
     state = tabular.start(env, jax.random.key(3))
     numbers = as_numbers(spec, env)
     learn = jax.jit(lambda state: tabular.learn(env, numbers, budgets, settings, state, BATCH, 0)[0])
@@ -39,7 +40,7 @@ def test_twins_agree(environment: str, method: str) -> None:
 
 def _uniforms(key: jax.Array, horizon: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers that one update of the compiled learner draws from its key."""
-    choose, move = jax.random.split(jax.random.split(key)[1])
+    choose, move, _begin = jax.random.split(jax.random.split(key)[1], 3)
     keys = jax.random.split(move, (horizon, BATCH))
     moves = jax.vmap(jax.vmap(jax.random.uniform))(keys)
     return np.asarray(jax.random.uniform(choose, (horizon, BATCH))), np.asarray(moves)

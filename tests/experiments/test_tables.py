@@ -1,6 +1,7 @@
 """The tables: every one in small, and what the paper's protocols must show in full."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,12 +18,13 @@ SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episod
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_runs_in_small(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_finite, "INSTANCES", 2)
-    produced = TABLES[table](SMALL, Session())
+    options = replace(SMALL, episodes=None, steps=20_000, kappa=(0.9,)) if table.startswith("tutor") else SMALL
+    produced = TABLES[table](options, Session())
     results = json.loads(dump_json(produced.results))
     assert results["table"] == table
     for part in (results.get("settings") or {"": results}).values():
         assert set(part["rows"]) == set(SMALL.methods)
-        assert part["budgets"].keys() <= {"c", "c3", "c4"}
+        assert part["budgets"].keys() <= {"c", "c2", "c3", "c4"}
         for method, row in part["rows"].items():
             for metric, cell in row.items():
                 assert len(cell["per_seed"]) == (4 if table == "random-finite" else 2), (method, metric)
@@ -102,3 +104,19 @@ def test_several_kappa_give_a_front() -> None:
 def test_options_are_checked(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Options(**options)  # type: ignore[arg-type]
+
+
+def test_a_reward_of_another_scale_needs_no_other_settings() -> None:
+    options = Options(methods=("mc-cpo",), seeds=2, parameters={"r_hack": 30.0, "r_concept": 18.0})
+    results = compare.produce("chain", options, Session()).results
+    assert results["rows"]["mc-cpo"]["satisfaction_strict"]["mean"] == 1
+    assert results["rows"]["mc-cpo"]["return"]["mean"] >= 0.99 * results["optimum"]["return"]
+    assert results["optimum"]["lambda_c4"] == pytest.approx(15.0)
+
+
+def test_a_budget_of_ones_own_is_seen_everywhere() -> None:
+    options = Options(methods=("mc-cpo",), seeds=1, episodes=2_000, budgets={"c2": 0.7, "c4": 3.0})
+    produced = TABLES["chain"](options, Session())
+    assert "lambda_c2" in produced.curves["chain"].values["mc-cpo"]
+    assert all(point["J_c2"] <= 0.7 + 1e-6 for point in produced.results["front_optimum"])
+    assert len(compare.produce("chain", options, Session()).results["front_optimum"]) > 5

@@ -122,6 +122,50 @@ def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_pap
     assert "undefined: no spread" in text
 
 
+def test_the_optimum_is_the_first_column(beside_paper: dict[str, Any]) -> None:
+    page = render([beside_paper], [None], manifest=None)
+    columns = re.findall(r"<th[^>]*>([^<]*)</th>", page.partition('class="main"')[2].partition("</thead>")[0])
+    assert columns[:3] == ["", "Exact optimum", "Unconstrained"]
+    row = page.partition('scope="row">Return</th>')[2]
+    assert re.match(r'<td class="optimum">3\.6758</td>', row.strip())
+
+
+FRONT = [{"kappa": kappa, "return": 2.45 + kappa, "J_c4": 4.9 * kappa, "rhsi_ratio": kappa} for kappa in (0.9, 0.7)]
+
+
+def labels(raw: dict[str, Any]) -> list[tuple[str, str]]:
+    """The κ in the front figure, each with its colour."""
+    figure = render([raw], [None], manifest=None).partition("Trade-off")[2].partition("</svg></figure>")[0]
+    found = re.findall(r"<text[^>]*style=\"([^\"]*)\"[^>]*>(0\.[79])</text>", figure)
+    return [(text, style.lower()) for style, text in found if "7.5px" in style]
+
+
+@pytest.mark.parametrize(
+    "other", [FRONT[:1], [{**FRONT[0], "kappa": kappa} for kappa in (0.9, 0.7)], FRONT], ids=["one", "same", "as many"]
+)
+def test_the_labels_stand_on_the_line_that_the_budgets_move(
+    beside_paper: dict[str, Any], other: list[dict[str, float]]
+) -> None:
+    found = labels({**beside_paper, "fronts": {"unconstrained": other, "mc-cpo": FRONT}})
+    assert sorted(text for text, _ in found) == ["0.7", "0.9"]
+    assert all("#0072b2" in style for _, style in found)
+
+
+def test_several_budgets_are_drawn_on_a_log_axis_and_claim_no_front(beside_paper: dict[str, Any]) -> None:
+    exact = [{"budget": scale, "return": scale, "rhsi_ratio": ratio} for scale, ratio in ((0.5, 2.0), (1.0, 5e6))]
+    raw = {**beside_paper, "fronts": {"mc-cpo": FRONT}, "front_optimum": exact}
+    single = render([raw], [None], manifest=None)
+    assert "exact front: nothing is possible above it" in single
+    assert "log scale" not in single
+    several = render([{**raw, "budgets": {"c2": 1.0, "c4": 2.0}}], [None], manifest=None)
+    assert "Return against RHSI ratio" in several
+    assert "exact optimum as all budgets scale" in several
+    assert "nothing is possible above it" not in several
+    assert "the numbers are κ, log scale" in several
+    near = {**raw, "budgets": {"c2": 1.0, "c4": 2.0}, "front_optimum": exact[:1]}
+    assert "log scale" not in render([near], [None], manifest=None)
+
+
 def test_one_seed_claims_no_spread() -> None:
     raw = {"table": "t", "rows": {"mc-cpo": {"return": {"mean": 2.0, "std": 0.0, "per_seed": [2.0]}}}}
     text = Outline(render([raw], [None], manifest=None)).text

@@ -49,7 +49,7 @@ def test_the_finding_names_the_share_of_the_optimum_and_the_budgets_met(beside_p
 def test_the_finding_without_optimum_or_our_method() -> None:
     raw = {"table": "t", "rows": {"mine": {"return": cell(2.0), "satisfaction": cell(1.0)}}}
     assert finding(Results.parse(raw)) == "mine returns 2.000 and meets its budget in 1 of 1 seeds (within 10 %)."
-    assert "0 metrics" in finding(Results.parse({"table": "t", "rows": {"mine": {}}}))
+    assert "1 metrics" in finding(Results.parse({"table": "t", "rows": {"mine": {"dK": cell(1.0)}}}))
     zero = {**raw, "optimum": {"return": 0.0}}
     assert "where the exact optimum is 0" in finding(Results.parse(zero))
 
@@ -67,6 +67,22 @@ def test_the_finding_over_settings_gives_the_worst_share() -> None:
         "MC-CPO returns 0.500 at R=0.5, 0.540 at R=0.6, at least 90 % of the exact optimum, "
         "and meets its budget in 4 of 4 runs."
     )
+
+
+@pytest.mark.parametrize(
+    ("reached", "budgets", "said"),
+    [
+        (0.6, {"c": 0.0}, ", the whole of the exact optimum."),
+        (0.601, {"c": 0.0}, ", the whole of the exact optimum (up to 0.2 % more, from exceeding its budget)."),
+        (0.601, {"c": 0.0, "d": 1.0}, ", the whole of the exact optimum (up to 0.2 % more, from exceeding a budget)."),
+        (0.66, {}, ", the whole of the exact optimum."),
+    ],
+)
+def test_more_than_the_optimum_is_not_a_share_of_it(reached: float, budgets: dict[str, float], said: str) -> None:
+    part = {"rows": {"mc-cpo": {"return": cell(reached)}}, "optimum": {"return": 0.6}, "budgets": budgets}
+    assert finding(Results.parse({"table": "t", "settings": {"a": part, "b": part}})).endswith(said)
+    alone = finding(Results.parse({"table": "t", **part}))
+    assert alone.endswith(said.replace("optimum", "optimum 0.6").replace("up to ", ""))
 
 
 def test_the_tally_counts_verdicts(beside_paper: dict[str, Any]) -> None:

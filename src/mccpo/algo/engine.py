@@ -23,11 +23,13 @@ from jaxtyping import Int
 
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.env import Environment
+from mccpo.errors import InputError
 
 StateT = TypeVar("StateT")
 ProgressT = TypeVar("ProgressT")
 Step = Callable[[Any, Method, StateT], tuple[StateT, ProgressT]]
 Arrays = Mapping[str, np.ndarray]
+MOST = {"episodes": 10**10, "steps": 10**12, "seeds": 10_000}
 
 
 @dataclass(eq=False)
@@ -40,6 +42,15 @@ class Snapshot(Generic[StateT, ProgressT]):
     @property
     def point(self) -> int:
         return len(self.curves)
+
+
+def check_plan(seed: int, **counts: int) -> None:
+    """Refuses counts that are not whole numbers of a sensible size, and a root seed that does not fit a random key."""
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST.get(name, 10**6):
+            raise InputError(f"{name} is {count}", fix=f"give a whole number from 1 to {MOST.get(name, 10**6)}")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed}", fix="give a whole number from 0 to 4294967295")
 
 
 def workers() -> int:

@@ -6,6 +6,8 @@ e_i = (J_ci - d_i) / max(d_i, 0.01·c_max·D(T)):
     I_i ← clip(I_i + β_k e_i, 0, cap)           the integral part: the theorem's slow iterate
     λ_i = clip(I_i + g·ē_i, 0, cap)             with ē_i the error averaged over recent updates
 
+in units of a price at which cost and reward weigh alike, so that a reward of another scale asks for no other gains.
+
 Clipping I itself, not only λ, is the anti-windup: an unreachable budget does not build up a debt that would outlast it.
 The proportional part damps the oscillation of the two and vanishes with the error, so that λ and I share their limit.
 """
@@ -18,11 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mccpo.env import Environment
+from mccpo.env import Environment, check_budgets
 
 
 class MultiplierRule(NamedTuple):
-    """The gains of the rule: `proportional` g, `memory` (the share of the old average kept in ē), the `cap` on λ."""
+    """The gains of the rule: `proportional` g, `memory` (the share of the old average kept in ē), the `cap` on λ.
+
+    The cap keeps an unreachable budget from drowning the reward; where λ stands at it, the budget was not met.
+    """
 
     proportional: Float[Array, ""] | float
     memory: Float[Array, ""] | float
@@ -47,15 +52,22 @@ class Budgets(NamedTuple):
     scale: Float[Array, " costs"]
     active: Float[Array, " costs"]
     bound: Float[Array, " costs"]
+    reward_bound: Float[Array, ""]
+
+    @property
+    def unit(self) -> Float[Array, " costs"]:
+        """The price at which the largest cost of a step weighs as much as the largest reward."""
+        return self.reward_bound / jnp.where(self.bound > 0, self.bound, 1.0)  # a cost that is always 0 has any price
 
 
 def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
     """Budgets by name as arrays in the order of the environment's costs."""
+    check_budgets(env.cost_names, budgets)
     limit = np.array([budgets.get(name, np.inf) for name in env.cost_names])
     active = np.isfinite(limit)
     floor = 0.01 * env.cost_bounds * env.discounted_horizon
     scale = np.where(active, np.maximum(limit, floor), 1.0)
-    arrays = (np.where(active, limit, 0.0), scale, active, env.cost_bounds)
+    arrays = (np.where(active, limit, 0.0), scale, active, env.cost_bounds, env.reward_bound)
     return Budgets(*(jnp.asarray(array, jnp.float32) for array in arrays))
 
 
@@ -71,10 +83,12 @@ def update(
     budgets: Budgets,
     J_c: Float[Array, " costs"],
     step_size: Float[Array, ""],
+    unit: Float[Array, " costs"] | float = 1.0,
 ) -> Multipliers:
-    """One step of the rule on an estimate of the discounted costs of finished episodes."""
+    """One step of the rule, in units of `unit`, on an estimate of the discounted costs of finished episodes."""
     error = budgets.active * (J_c - budgets.limit) / budgets.scale
     averaged = rule.memory * multipliers.error + (1 - rule.memory) * error
-    integral = jnp.clip(multipliers.integral + step_size * error, 0.0, rule.cap)
-    value = jnp.clip(integral + rule.proportional * averaged, 0.0, rule.cap) * budgets.active
+    cap = rule.cap * unit
+    integral = jnp.clip(multipliers.integral + step_size * error * unit, 0.0, cap)
+    value = jnp.clip(integral + rule.proportional * averaged * unit, 0.0, cap) * budgets.active
     return Multipliers(value, integral * budgets.active, averaged)

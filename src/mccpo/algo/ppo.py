@@ -23,6 +23,11 @@ from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers
 from mccpo.algo.network import Network, adam
 from mccpo.env import Environment, Observation
+from mccpo.errors import InputError
+
+LARGEST_CHANGE = (
+    20.0  # of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,15 @@ class Sizes:
     rollout: int = 128
     minibatch: int = 512
     epochs: int = 4
+
+    def __post_init__(self) -> None:
+        if min(self.environments, self.rollout, self.minibatch, self.epochs) < 1:
+            raise InputError(f"a size of {self} is below 1", fix="give whole numbers of at least 1")
+        if self.minibatch % self.environments or self.rollout % self.rows:
+            raise InputError(
+                f"{self} cannot be cut into minibatches",
+                fix="let `minibatch` be a multiple of `environments`, and divide `environments` times `rollout`",
+            )
 
     @property
     def steps(self) -> int:
@@ -70,7 +84,8 @@ class PPOSettings(NamedTuple):
 class Rollout(NamedTuple):
     """What was played, time first and environments last. `signals` holds the reward, then the costs.
 
-    `weight` is π/π̃ of the action taken; `totals` the discounted signals of an episode where it ended, else 0.
+    `weight` is π/π̃ of the action taken; `totals` and `gain` are the discounted signals and the mastery gained of an
+    episode where it ended, else 0.
     """
 
     features: Float[Array, "time features batch"]
@@ -95,6 +110,7 @@ class Playing(NamedTuple):
     previous: Bool[Array, "actions batch"]
     discount: Float[Array, " batch"]
     totals: Float[Array, "signals batch"]
+    gain: Float[Array, " batch"]
     weight: Float[Array, " batch"]
 
 
@@ -139,6 +155,7 @@ def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
         previous=jnp.ones((env.num_actions, sizes.environments), bool),
         discount=jnp.ones(sizes.environments),
         totals=jnp.zeros((signals, sizes.environments)),
+        gain=jnp.zeros(sizes.environments),
         weight=jnp.ones(sizes.environments),
     )
     multipliers = duals.start(signals - 1)
@@ -199,6 +216,7 @@ def play(
         signals = jnp.concatenate([step.reward[None], step.costs])
         reach = now.weight * choice.weight
         totals = now.totals + now.discount * reach * signals
+        gain = now.gain + reach * step.gain
         fresh = jax.vmap(env.reset, out_axes=-1)(begin)
         state, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, (step.state, step.obs))
         after = Playing(
@@ -207,6 +225,7 @@ def play(
             previous=mask | ended,  # nothing is new to a learner who has just begun
             discount=jnp.where(ended, 1.0, now.discount * env.gamma),
             totals=jnp.where(ended, 0.0, totals),
+            gain=jnp.where(ended, 0.0, gain),
             weight=jnp.where(ended, 1.0, reach),
         )
         return after, Rollout(
@@ -219,7 +238,7 @@ def play(
             values=values,
             ended=ended,
             totals=jnp.where(ended, totals, 0.0),
-            gain=step.gain,
+            gain=jnp.where(ended, gain, 0.0),
             unready=step.unready,
             frontier=frontier.any(axis=0),
         )
@@ -276,7 +295,8 @@ def objective(
     policy = masked_softmax(logits, mask, axis=0)
     log_probs = jnp.where(mask, policy.log_probs, 0.0)  # not -inf, which times a gradient of 0 would be NaN
     pick = jnp.arange(network.actions)[:, None] == action
-    ratio = jnp.exp(jnp.where(pick, log_probs, 0.0).sum(axis=0) - log_prob)
+    change = jnp.where(pick, log_probs, 0.0).sum(axis=0) - log_prob
+    ratio = jnp.exp(jnp.minimum(change, LARGEST_CHANGE))
     clipped = jnp.clip(ratio, 1.0 - settings.clip, 1.0 + settings.clip)
     surrogate = weight * jnp.minimum(ratio * advantage, clipped * advantage)
     entropy = -(policy.probs * log_probs).sum(axis=0)
@@ -317,11 +337,9 @@ def _price(
     J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1)
     aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
     # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
-    unit = env.discounted_horizon / budgets.scale
+    unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
-    inner = Multipliers(multipliers.value / unit, multipliers.integral / unit, multipliers.error)
-    found = duals.update(rule, inner, aim, J_c, settings.step_size * method.constrained)
-    moved = Multipliers(found.value * unit, found.integral * unit, found.error)
+    moved = duals.update(rule, multipliers, aim, J_c, settings.step_size * method.constrained, unit)
     return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
 
 
@@ -349,7 +367,8 @@ def _batch(
 
 def value_scale(env: Environment[Any], budgets: Budgets) -> Float[Array, " signals"]:
     """What a value head's output of 1 stands for: half of the most that its signal can add up to."""
-    bounds = jnp.concatenate([jnp.ones(1), budgets.bound])
+    bound = jnp.where(budgets.bound > 0, budgets.bound, 1.0)  # a cost that is always 0 has any scale
+    bounds = jnp.concatenate([budgets.reward_bound[None], bound])
     return 0.5 * bounds * env.discounted_horizon
 
 

@@ -9,8 +9,9 @@ so that Σα = Σβ = ∞, Σα² and Σβ² are finite and β_k/α_k → 0 (Bor
 its first updates α_k is held back until the baseline has formed, which leaves these conditions as they are.
 
 Two policies come out. The *averaged* policy, which is the one that is reported, has the mean discounted occupancy of
-the iterates of the second half of training: since returns and costs are linear in the occupancy, it is worth their mean
-value exactly, which is what the convergence of primal–dual averages is about. The *last* iterate is kept beside it.
+the iterates of the second half of training, as far as the training episodes show it: since returns and costs are linear
+in the occupancy, it is worth their mean value, which is what the convergence of primal–dual averages is about. The
+*last* iterate is kept beside it.
 """
 
 from __future__ import annotations
@@ -116,10 +117,10 @@ def rollout(
     env: FiniteEnvironment[Any], method: Method, theta: Float[Array, "states actions"], key: PRNGKeyArray, batch: int
 ) -> Episodes:
     """Plays a batch of episodes with the executed policy π̃ of the table."""
-    choose, move = jax.random.split(key)
+    choose, move, begin = jax.random.split(key, 3)
     uniforms = jax.random.uniform(choose, (env.horizon, batch))
     keys = jax.random.split(move, (env.horizon, batch))
-    state, obs = jax.vmap(env.reset)(keys[0])
+    state, obs = jax.vmap(env.reset)(jax.random.split(begin, batch))
     previous = obs.action_mask | ~method.masked
     hack = jnp.append(jnp.asarray(env.hack), False)
 
@@ -241,14 +242,14 @@ def learn(
     aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
     averaging = jnp.where(state.update >= average_from, 1.0, 0.0)
     # Divided by the total price, a growing multiplier turns the direction of the step rather than lengthening it.
-    direction = found.gradient / (1.0 + state.multipliers.value.sum())
+    direction = found.gradient / (budgets.reward_bound + (state.multipliers.value * budgets.bound).sum())
     bonus = settings.entropy * elapsed**-settings.entropy_decay * found.entropy_gradient
     after = TabularState(
         key=key,
         update=state.update + 1,
         theta=state.theta + alpha * (direction + bonus),
         baseline=found.baseline,
-        multipliers=duals.update(rule, state.multipliers, aim, found.totals[1:], beta),
+        multipliers=duals.update(rule, state.multipliers, aim, found.totals[1:], beta, budgets.unit),
         average=Average(
             occupancy=state.average.occupancy + averaging * found.occupancy,
             multipliers=state.average.multipliers + averaging * state.multipliers.value,

@@ -36,9 +36,7 @@ class TabularPlan:
     settings: TabularSettings = field(default_factory=TabularSettings)
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "batch", "seeds"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}", fix="give a whole number of at least 1")
+        engine.check_plan(self.seed, episodes=self.episodes, batch=self.batch, seeds=self.seeds)
         if self.episodes < self.batch:
             raise InputError(
                 f"{self.episodes} episodes are fewer than one update's {self.batch}", fix="train for more episodes"
@@ -46,7 +44,10 @@ class TabularPlan:
 
     @property
     def points(self) -> int:
-        return min(POINTS, self.episodes // self.batch)
+        updates = self.episodes // self.batch
+        # As many points as lose the fewest updates to rounding, since every point must be equally long.
+        candidates = range(min(POINTS // 2, updates), min(POINTS, updates) + 1)
+        return max(candidates, key=lambda points: (updates // points * points, points))
 
     @property
     def updates_per_point(self) -> int:

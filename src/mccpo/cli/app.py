@@ -20,7 +20,7 @@ from cyclopts import App, Group, Parameter
 from cyclopts.exceptions import CycloptsError, UnknownCommandError
 
 from mccpo._version import __version__
-from mccpo.cli import settings
+from mccpo.cli import interrupt, settings
 from mccpo.errors import MccpoError
 
 COMMANDS = {
@@ -78,7 +78,7 @@ def _launcher(app: App) -> Callable[..., object]:
         command, bound, _ = app.parse_args(tokens, print_error=False, exit_on_error=False)
         names, apps, _ = app.parse_commands(tokens)
         if names:
-            settings.refuse_unknown(apps, names, file)
+            settings.refuse_unknown(apps, file)
         if names and print_config:
             settings.show(names, bound)
             return None
@@ -90,23 +90,45 @@ def _launcher(app: App) -> Callable[..., object]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs `mccpo` and returns its exit code: 0 done, 1 failed, 2 wrong call or input, 3 a gate failed, 130 stopped."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stderr is None:  # closed by the caller (`2>&-`), who wants to hear nothing
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
+    if sys.stdout is None:  # before the work rather than after it
+        sys.stderr.write("mccpo: stdout is closed, so there is nowhere to print the result\n")
+        return 1
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")  # names of concepts are in any language, whatever the locale
     app = build_app()
     try:
-        app.meta(tokens, print_error=False, exit_on_error=False, result_action="return_value")
-        sys.stdout.flush()
+        with interrupt.watching():
+            app.meta(tokens, print_error=False, exit_on_error=False, result_action="return_value")
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The reader (`| head`) has gone: there is nobody to tell, and Python's own last flush must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute_stdout()  # the reader (`| head`) has gone: there is nobody to tell
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # which rich turns into an exit of its own
+            raise
+        _mute_stdout()
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in tokens:
             traceback.print_exception(error)
         message, code = _ending(error)
         sys.stderr.write(f"mccpo: {' '.join(message.split())}\n")
+        _flush_or_mute()
         return code
     return 0
+
+
+def _flush_or_mute() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _mute_stdout()
+
+
+def _mute_stdout() -> None:
+    """Sends what is left of stdout nowhere, so that Python's own last flush does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _ending(error: BaseException) -> tuple[str, int]:
@@ -121,6 +143,8 @@ def _ending(error: BaseException) -> tuple[str, int]:
             return str(error), 2
         case KeyboardInterrupt():
             return "stopped", 130
+        case OSError() if error.strerror:  # a full disk, most often; writing to a stream names no file
+            return f"cannot {f'use {error.filename}' if error.filename else 'write'}: {error.strerror}", 1
     return f"internal error: {type(error).__name__}: {error} (run with --debug for the traceback)", 1
 
 

@@ -15,6 +15,7 @@ def compare(
     methods: flags.MethodsFlag = None,
     seeds: flags.SeedsFlag = 10,
     episodes: flags.EpisodesFlag = None,
+    steps: flags.StepsFlag = None,
     kappa: flags.KappaFlag = None,
     budget: flags.BudgetFlag = None,
     set: flags.SetFlag = None,
@@ -30,12 +31,12 @@ def compare(
     Parameters
     ----------
     environment
-        gate, chain or random-finite.
+        gate, chain, random-finite, tutor-15, tutor-25 or tutor-15-bkt.
     """
     from mccpo.experiments import compare as experiment
 
     parameters = flags.environment_parameters(set, curriculum)
-    options = flags.read_options(methods, seeds, episodes, seed, kappa, budget, parameters)
+    options = flags.read_options(methods, seeds, episodes, steps, seed, kappa, budget, parameters)
     tables = {environment: partial(experiment.produce, environment)}
     flags.perform(
         f"compare-{environment}", tables, options,

@@ -63,8 +63,9 @@ def check(
         repaired, removed = lint.repair(raw, reduce=reduce)
         record = Path(f"{repair}.removed.json")
         removals = [one.as_dict() for one in removed]
-        repaired.write(repair)
+        # The record first: there is never a repaired graph that does not say what it lacks.
         atomic.write_text(record, dump_json({"repaired": file, "removed": removals}, indent=2) + "\n")
+        repaired.write(repair)
         result |= {"repaired": str(repair), "record": str(record), "removed": removals}
     emit(result, as_json=json, text=lambda: _check_text(file, report, repair, removed))
     if repair is None and not report.usable:
@@ -134,7 +135,8 @@ def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
 
 
 def _refuse_same(file: Path, out: Path, what: str) -> None:
-    if out.exists() and out.resolve() == file.resolve():
+    # Not only of files that exist: of `folder/../name` the folder may be missing until writing makes it.
+    if out.resolve() == file.resolve():
         raise InputError(f"{what} would overwrite {file}", fix="choose another name")
 
 
@@ -166,8 +168,10 @@ def _any_number(text: str) -> float:
 
 
 def _mastery_file(path: Path) -> dict[str, float]:
+    from mccpo.curriculum.fields import shorten, unrepeated
+
     try:
-        content = json_text.loads(path.read_text(encoding="utf-8-sig"))
+        content = json_text.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=unrepeated)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix="check the path") from error
     except (ValueError, RecursionError) as error:
@@ -175,8 +179,10 @@ def _mastery_file(path: Path) -> dict[str, float]:
     if not isinstance(content, dict):
         raise InputError(f"{path} does not map concepts to masteries", fix='write {"concept": 0.9, ...}')
     for name, value in content.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InputError(f"{path}: the mastery of {name!r} is {dump_json(value)}", fix="give a number from 0 to 1")
+        # NaN is let through here as well; a whole number of hundreds of digits is not, since no float holds it
+        if isinstance(value, bool) or not isinstance(value, int | float) or value > 1 or value < 0:
+            shown = shorten(dump_json(value))
+            raise InputError(f"{path}: the mastery of {name!r} is {shown}", fix="give a number from 0 to 1")
     return content
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MethodsFlag: TypeAlias = Annotated[str | None, Parameter(help="Methods joined by commas; the paper's five by default.")]
 SeedsFlag: TypeAlias = Annotated[int, Parameter(help="How many seeds.")]
 EpisodesFlag: TypeAlias = Annotated[int | None, Parameter(help="Training episodes of a run; the paper's by default.")]
+StepsFlag: TypeAlias = Annotated[int | None, Parameter(help="Training steps of a neural run; the paper's by default.")]
 SeedFlag: TypeAlias = Annotated[int, Parameter(help="The root of all random numbers.")]
 KappaFlag: TypeAlias = Annotated[
     str | None, Parameter(help="Budgets as a share of the unconstrained costs, such as 0.5 or 0.9,0.7,0.5.")
@@ -56,6 +57,7 @@ def read_options(
     methods: str | None,
     seeds: int,
     episodes: int | None,
+    steps: int | None,
     seed: int,
     kappa: str | None,
     budget: list[str] | None,
@@ -70,6 +72,7 @@ def read_options(
         methods=tuple(dict.fromkeys(names)),
         seeds=seeds,
         episodes=episodes,
+        steps=steps,
         seed=seed,
         kappa=_numbers(kappa),
         budgets=parse_pairs(budget or [], "--budget", number),
@@ -88,11 +91,14 @@ def perform(
     require_satisfied: bool,
 ) -> None:
     """Runs tables into a run folder, writes the report and prints the results."""
+    from mccpo.experiments.options import describe
     from mccpo.experiments.runs import RunFolder
 
     if resume and out is None:
         raise InputError("--resume does not say which run", fix="add --out with the run's folder")
-    configuration = {"run": name, **asdict(options), "parameters": {k: str(v) for k, v in options.parameters.items()}}
+    if out is not None and out == Path():
+        raise InputError("--out is the current folder", fix="name a folder for the run")
+    configuration = {"run": name, **asdict(options), "parameters": describe(options.parameters)}
     folder = RunFolder(out or _free(name), configuration, resume=resume)
     produced = {table: _produce(produce, options, folder) for table, produce in tables.items()}
     results = [one.results for one in produced.values()]
@@ -145,6 +151,10 @@ def _text(results: list[dict[str, Any]], report: Path) -> Any:
 
 def _require(results: list[dict[str, Any]]) -> None:
     for one in results:
+        for point in one.get("fronts", {}).get("mc-cpo", []):
+            if point["satisfaction_strict"] < 1:
+                share = f"meets its budgets in {point['satisfaction_strict']:.0%} of the seeds"
+                raise GateFailed(f"{one['table']} at κ = {point.get('kappa')}: mc-cpo {share}")
         for name, part in (one.get("settings") or {"": one}).items():
             met = part["rows"].get("mc-cpo", {}).get("satisfaction_strict")
             if met is None or met["mean"] < 1:

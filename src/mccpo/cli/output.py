@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from mccpo.errors import InputError
 from mccpo.strict_json import dump_json
@@ -22,6 +22,19 @@ TABLE_WIDTH = 110
 
 JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON object and no more.")]
 """The type of a command's `json` parameter."""
+
+
+def whole_number(_type: object, tokens: Sequence[Token]) -> int:
+    """A whole number, as a flag, a variable or a settings file gives it; a fraction would otherwise be rounded."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number") from None
+
+
+WholeNumber: TypeAlias = Annotated[int, Parameter(converter=whole_number)]
+"""The type of a parameter that counts: `WholeNumber`, `WholeNumber | None`, also within another `Annotated`."""
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, text: str | Callable[[], str | RenderableType]) -> None:

@@ -14,6 +14,7 @@ def reproduce(
     methods: flags.MethodsFlag = None,
     seeds: flags.SeedsFlag = 10,
     episodes: flags.EpisodesFlag = None,
+    steps: flags.StepsFlag = None,
     kappa: flags.KappaFlag = None,
     budget: flags.BudgetFlag = None,
     set: flags.SetFlag = None,
@@ -28,14 +29,14 @@ def reproduce(
     Parameters
     ----------
     table
-        gate, reward-gap, chain, random-finite (ours: twenty random environments), or all.
+        gate, reward-gap, chain, tutor-15, tutor-25, random-finite (ours: twenty random environments), or all.
     """
     from mccpo.experiments import TABLES
 
     if table != "all" and table not in TABLES:
         raise InputError(f"there is no table '{table}'", fix=f"choose from {', '.join(TABLES)}, all")
     parameters = flags.environment_parameters(set, None)
-    options = flags.read_options(methods, seeds, episodes, seed, kappa, budget, parameters)
+    options = flags.read_options(methods, seeds, episodes, steps, seed, kappa, budget, parameters)
     if table == "all" and (options.budgets or options.parameters or options.kappa):
         raise InputError("--kappa, --budget and --set belong to one table", fix="name the table instead of all")
     chosen = TABLES if table == "all" else {table: TABLES[table]}

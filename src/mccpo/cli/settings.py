@@ -8,7 +8,10 @@ that has such a flag:
     theta = 0.6
 
 A variable likewise names the command, `MCCPO_CURRICULUM_SHOW_THETA`, or leaves it out, `MCCPO_THETA`. What names a
-command wins over what does not. A setting that no command has is an error.
+command wins over what does not.
+
+A setting that its command does not have is an error, whichever command runs: a table is held against the flags of its
+command, a variable against those of the command it names, and what names no command against the flags of all.
 """
 
 from __future__ import annotations
@@ -69,14 +72,14 @@ def providers(file: File) -> tuple[Callable[..., Any], ...]:
     )
 
 
-def refuse_unknown(apps: Sequence[App], names: Sequence[str], file: File) -> None:
+def refuse_unknown(apps: Sequence[App], file: File) -> None:
     """Refuses a variable or a key of the file that belongs to no command, as a slip of the pen would.
 
-    `apps` leads from the root to the command that runs, whose names are `names`.
+    `apps` leads from the root to the command that runs.
     """
     root, own = apps[0], _flags(apps[-1])
     _refuse_tables(file.tables, root, file.path)
-    loose = {key: f"{key} in {file.path}" for key in file.shared} | _loose_variables(root, names, own)
+    loose = {key: f"{key} in {file.path}" for key in file.shared} | _loose_variables(root)
     doubtful = {key: what for key, what in loose.items() if not _is_flag(key, own)}
     if doubtful:
         everywhere = own.union(*(_flags(command) for command in _commands(root)))  # loads them all: only when in doubt
@@ -111,26 +114,36 @@ def _refuse_tables(tables: dict[str, Any], app: App, path: str, parents: tuple[s
             close = difflib.get_close_matches(name, commands, n=1)
             fix = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(commands)}"
             raise InputError(f"{path} has [{'.'.join(here)}], which is not a command", fix=fix)
+        if not isinstance(content, dict):
+            raise InputError(f"{path} gives {'.'.join(here)} a value", fix=f"write it as the table [{'.'.join(here)}]")
         if app[name].default_command is None:  # a group of commands, which has no settings of its own
             _refuse_tables(content, app[name], path, here)
+        elif unknown := [key for key in content if not _is_flag(key, _flags(app[name]))]:
+            fix = f"the settings are {_listed(_flags(app[name]))}"
+            raise InputError(f"{path} has {unknown[0]!r} in [{'.'.join(here)}], which has no such setting", fix=fix)
 
 
-def _loose_variables(root: App, names: Sequence[str], own: frozenset[str]) -> dict[str, str]:
-    """The variables that name no command; one that names the running command but none of its flags is refused."""
+def _loose_variables(root: App) -> dict[str, str]:
+    """The variables that name no command; one that names a command but none of its flags is refused."""
     loose: dict[str, str] = {}
-    running = _variable_start(names)
-    others = tuple(_variable_start((name,)) for name in root)
     for variable in sorted(os.environ.keys() - RESERVED):
-        if variable.startswith(running):
-            if not _is_flag(variable.removeprefix(running), own):
-                raise InputError(f"the variable {variable} sets nothing", fix=f"the flags are {_listed(own)}")
-        elif variable.startswith(PREFIX) and not variable.startswith(others):
-            loose[variable.removeprefix(PREFIX)] = f"the variable {variable}"
+        if not variable.startswith(PREFIX):
+            continue
+        command, setting = _named(root, variable.removeprefix(PREFIX))
+        if command is root:
+            loose[setting] = f"the variable {variable}"
+        elif not _is_flag(setting, flags := _flags(command)):
+            raise InputError(f"the variable {variable} sets nothing", fix=f"the flags are {_listed(flags)}")
     return loose
 
 
-def _variable_start(names: Sequence[str]) -> str:
-    return PREFIX + "_".join(names).upper() + "_"
+def _named(app: App, rest: str) -> tuple[App, str]:
+    """The command that the beginning of a variable names, and what follows."""
+    for name in app:
+        start = f"{name.upper().replace('-', '_')}_"
+        if not name.startswith("-") and rest.startswith(start):
+            return _named(app[name], rest.removeprefix(start))
+    return app, rest
 
 
 def _commands(app: App) -> Iterator[App]:

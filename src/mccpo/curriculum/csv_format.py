@@ -59,6 +59,7 @@ def _rows(text: str, source: str) -> Iterator[Row]:
             if not columns:
                 columns = [cell.strip().lower() for cell in cells]
                 cells = columns
+                _refuse_repeated(columns, f"{source} line {reader.line_num}")
             if len(cells) != len(columns):
                 raise InputError(
                     f"{source} line {reader.line_num} has {len(cells)} cells under {len(columns)} columns",
@@ -69,6 +70,12 @@ def _rows(text: str, source: str) -> Iterator[Row]:
         raise InputError(
             f"{source} line {reader.line_num} is not CSV ({error})", fix="correct it or fetch the file again"
         ) from error
+
+
+def _refuse_repeated(columns: list[str], where: str) -> None:
+    for column in (*_EDGE_COLUMNS, *_TABLE_COLUMNS, "demand"):  # others are left alone, whatever they are called
+        if columns.count(column) > 1:
+            raise InputError(f"{where} names the column {column!r} twice", fix="name each column once")
 
 
 def _reader_for(columns: Collection[str], source: str) -> Callable[[list[Row], str], tuple[RawConcept, ...]]:

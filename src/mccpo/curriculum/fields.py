@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mccpo.curriculum.raw import fault_in_name
 from mccpo.errors import InputError
+
+_MOST_SHOWN = 40
 
 
 def decode(content: bytes, source: str) -> str:
@@ -24,6 +28,20 @@ def concept_name(name: object, where: str) -> str:
     return name
 
 
+def shorten(text: str) -> str:
+    """A text as a message may show it: a number of hundreds of digits is cut."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, for `object_pairs_hook`: of a key that is given twice JSON would silently take the last value."""
+    entry = dict(pairs)
+    if len(entry) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice")
+    return entry
+
+
 def concept_demand(value: object, where: str) -> float | None:
     """A demand from 0 to 1, or None where nothing is stated."""
     if value is None or value == "":
@@ -31,8 +49,8 @@ def concept_demand(value: object, where: str) -> float | None:
     try:
         # float(True) is 1.0, but a flag is no demand
         demand = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         demand = float("nan")
     if not 0.0 <= demand <= 1.0:
-        raise InputError(f"{where} has the demand {value!r}", fix="give a number from 0 to 1")
+        raise InputError(f"{where} has the demand {shorten(repr(value))}", fix="give a number from 0 to 1")
     return demand

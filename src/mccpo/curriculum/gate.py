@@ -6,7 +6,6 @@ those that check a user's input take NumPy arrays.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,17 +22,18 @@ def ready(sparse: npt.NDArray[np.int32], K: Any, theta: Any) -> Any:
     if isinstance(theta, int | float):
         check_theta(theta)
     concepts = sparse.shape[0]
+    if not hasattr(K, "__array_namespace__"):
+        K = _as_array(K)
     if not K.ndim or K.shape[-1] != concepts:
         raise InputError(
             f"mastery of shape {tuple(K.shape)} does not fit {concepts} concepts",
             fix="give one mastery for each concept, on the last axis",
         )
     xp = K.__array_namespace__()
-    # The padding points one past the end, at a mastery that no threshold exceeds. NaN passes no comparison, so an
+    # The padding points one past the end, at a prerequisite that counts as mastered. NaN passes no comparison, so an
     # unknown mastery keeps the gate shut.
-    always = xp.full((*K.shape[:-1], 1), math.inf, dtype=K.dtype)
-    padded = xp.concat([K, always], axis=-1)
-    return xp.all(xp.take(padded, sparse, axis=-1) >= theta, axis=-1)
+    mastered = xp.concat([theta <= K, xp.ones((*K.shape[:-1], 1), dtype=bool)], axis=-1)
+    return xp.all(xp.take(mastered, sparse, axis=-1), axis=-1)
 
 
 def frontier(mask: Any, previous_mask: Any) -> Any:
@@ -71,4 +71,14 @@ def check_mastery(K: npt.ArrayLike, curriculum: Curriculum) -> npt.NDArray[np.fl
         where = tuple(wrong[0])
         name = curriculum.concepts[where[-1]]
         raise InputError(f"the mastery of {name!r} is {mastery[where]}", fix="give a number from 0 to 1")
+    return mastery
+
+
+def _as_array(K: npt.ArrayLike) -> npt.NDArray[Any]:
+    try:
+        mastery = np.asarray(K)
+    except ValueError:  # rows of different lengths
+        mastery = np.asarray(None)
+    if mastery.dtype.kind not in "biuf":
+        raise InputError("the mastery is not an array of numbers", fix="give an array of NumPy or JAX")
     return mastery

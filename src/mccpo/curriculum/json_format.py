@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mccpo.curriculum.fields import concept_demand, concept_name, decode
+from mccpo.curriculum.fields import concept_demand, concept_name, decode, unrepeated
 from mccpo.curriculum.raw import RawConcept, RawGraph
 from mccpo.errors import InputError
 
@@ -24,7 +24,7 @@ _SHAPE = 'write {"concepts": [{"name": ..., "demand": ..., "prerequisites": [...
 def parse(content: bytes, source: str) -> RawGraph:
     """Reads a graph from JSON text."""
     try:
-        document = json.loads(decode(content, source), object_pairs_hook=_unrepeated)
+        document = json.loads(decode(content, source), object_pairs_hook=unrepeated)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{source} line {error.lineno} is not JSON ({error.msg})", fix="correct it or fetch the file again"
@@ -67,11 +67,3 @@ def _refuse_unknown(entry: dict[str, Any], known: tuple[str, ...], where: str) -
     for key in entry:
         if key not in known:
             raise InputError(f"{where} has the unknown key {key!r}", fix=f"the keys are {', '.join(known)}")
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entry = dict(pairs)
-    if len(entry) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is given twice")
-    return entry

@@ -1,5 +1,6 @@
 """The CMDP: its contract and the environments."""
 
+from mccpo.env.budgets import check_budgets
 from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
@@ -24,5 +25,6 @@ __all__ = [
     "Tutor25",
     "TutorBKT",
     "TutorState",
+    "check_budgets",
     "make",
 ]

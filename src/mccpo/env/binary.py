@@ -16,6 +16,7 @@ from mccpo.errors import InputError
 
 # 2^V · T states are enumerated, each with every action: beyond this the linear program no longer fits on a laptop.
 MOST_STATES = 200_000
+MOST_REWARD = 1e6
 
 
 class BinaryState(NamedTuple):
@@ -45,10 +46,11 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         check_theta(self.theta)
         check_gamma(self.gamma)
         check_horizon(self.horizon)
-        if self.num_states > MOST_STATES:
+        concepts = len(self.curriculum)
+        if concepts > 30 or self.num_states > MOST_STATES:
             raise InputError(
-                f"{self.name}: {len(self.curriculum)} concepts over {self.horizon} steps make {self.num_states} states,"
-                f" and at most {MOST_STATES} are solved exactly",
+                f"{self.name}: {concepts} concepts over {self.horizon} steps make "
+                f"{_states(concepts, self.horizon)} states, and at most {MOST_STATES} are solved exactly",
                 fix="take fewer concepts or a shorter horizon",
             )
 
@@ -135,6 +137,10 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         )
 
 
+def _states(concepts: int, horizon: int) -> str:
+    return f"{horizon}·2^{concepts}" if concepts > 30 else str(horizon * 2**concepts)
+
+
 def check_gamma(gamma: float) -> None:
     """Refuses a discount outside (0, 1]."""
     if not 0 < gamma <= 1:
@@ -145,6 +151,12 @@ def check_horizon(horizon: int) -> None:
     """Refuses a horizon that is not a positive whole number."""
     if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
         raise InputError(f"horizon is {horizon}", fix="give a whole number of steps of at least 1")
+
+
+def check_reward(name: str, value: float) -> None:
+    """Refuses a reward that is not a positive number of a sensible size."""
+    if not 0 < value <= MOST_REWARD:
+        raise InputError(f"{name} is {value}", fix=f"give a reward above 0 and up to {MOST_REWARD:g}")
 
 
 def check_probability(name: str, value: float) -> None:

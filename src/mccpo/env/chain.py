@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.binary import BinaryMastery, BinaryState, Signals, check_probability
+from mccpo.env.binary import BinaryMastery, BinaryState, Signals, check_probability, check_reward
 from mccpo.env.types import Filter
 
 
@@ -47,6 +47,8 @@ class Chain(BinaryMastery):
         theta: float = 0.5,
     ) -> None:
         check_probability("p_learn", p_learn)
+        check_reward("r_concept", r_concept)
+        check_reward("r_hack", r_hack)
         names = [str(i) for i in range(1, concepts + 1)]
         self.p_learn = p_learn
         self.r_concept = r_concept
@@ -56,6 +58,10 @@ class Chain(BinaryMastery):
         self.horizon = horizon
         self.curriculum = Curriculum.from_edges(list(pairwise(names)), concepts=names)
         self.action_names = (*self.curriculum.concepts, "hack")
+
+    @property
+    def reward_bound(self) -> float:
+        return float(max(self.r_concept, self.r_hack))
 
     @property
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:

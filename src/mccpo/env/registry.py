@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from mccpo.curriculum import Curriculum
 from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
@@ -42,7 +43,9 @@ def make(name: str, **overrides: Any) -> Environment[Any]:
 
 
 def _check_kind(what: str, value: Any, default: Any) -> None:
-    """Refuses a text where a number is due, and a fraction where a whole number is."""
+    """Refuses a text where a number is due, a fraction where a whole number is, and a curriculum that is none."""
+    if what.endswith(": curriculum") and not isinstance(value, Curriculum):
+        raise InputError(f"{what} is {value!r}", fix="name a file with --curriculum, or give Curriculum.read(path)")
     if isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InputError(f"{what} is {value!r}", fix=f"give a number, such as {default}")
     if isinstance(default, int) and not isinstance(value, int):

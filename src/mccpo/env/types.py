@@ -94,6 +94,11 @@ class Environment(eqx.Module, Generic[StateT]):
         return {}
 
     @property
+    def reward_bound(self) -> float:
+        """The largest reward of one step."""
+        return 1.0
+
+    @property
     @abc.abstractmethod
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:
         """The largest value c_max that each cost can take in one step."""

@@ -42,4 +42,4 @@ def measure(
     budgets: Mapping[str, float],
 ) -> dict[str, float]:
     """The exact metrics of a table learnt over the environment's state numbers."""
-    return metrics_of(evaluate(model, policy[model.index]), anchor, env, budgets)
+    return metrics_of(evaluate(model, policy[model.index], constrained=tuple(budgets)), anchor, env, budgets)

@@ -2,14 +2,13 @@
 
 from mccpo.exact.evaluation import Values, evaluate, occupancy, rhsi, satisfies
 from mccpo.exact.model import FiniteModel, enumerate_model
-from mccpo.exact.program import Infeasible, Optimum, check_budgets, front, solve
+from mccpo.exact.program import Infeasible, Optimum, front, solve
 
 __all__ = [
     "FiniteModel",
     "Infeasible",
     "Optimum",
     "Values",
-    "check_budgets",
     "enumerate_model",
     "evaluate",
     "front",

@@ -48,8 +48,16 @@ def occupancy(
     return taken
 
 
-def evaluate(model: FiniteModel, policy: Float[np.ndarray, "states actions|actions+1"]) -> Values:
-    """The exact value of a policy given as one distribution per state of the model (without or with the no-op)."""
+def evaluate(
+    model: FiniteModel,
+    policy: Float[np.ndarray, "states actions|actions+1"],
+    *,
+    constrained: tuple[str, ...] | None = None,
+) -> Values:
+    """The exact value of a policy given as one distribution per state of the model (without or with the no-op).
+
+    `constrained` names the costs that the violation rate is about; by default those of the environment.
+    """
     policy = _complete(model, policy)
     discounted = occupancy(model, policy, model.gamma)
     visits = occupancy(model, policy, 1.0)
@@ -60,7 +68,7 @@ def evaluate(model: FiniteModel, policy: Float[np.ndarray, "states actions|actio
         engagement=float((visits * model.reward).sum()),
         gain=float((visits * model.gain).sum()),
         pi_hack=float(visits[:, :-1][:, model.hack].sum() / steps),
-        violation_rate=_violation_rate(model, policy),
+        violation_rate=_violation_rate(model, policy, constrained or model.constrained),
         prerequisite_violation_rate=float((visits[:, :-1] * model.unready).sum() / steps),
     )
 
@@ -97,9 +105,11 @@ def _complete(model: FiniteModel, policy: Float[np.ndarray, "states a"]) -> Floa
     return exact / exact.sum(axis=1, keepdims=True)  # single precision leaves rows a little off 1
 
 
-def _violation_rate(model: FiniteModel, policy: Float[np.ndarray, "states actions+1"]) -> float:
+def _violation_rate(
+    model: FiniteModel, policy: Float[np.ndarray, "states actions+1"], constrained: tuple[str, ...]
+) -> float:
     # The chance that an episode stays clean is a value function of its own: 1 at the end, times "no cost" at each step.
-    which = [model.cost_names.index(c) for c in model.constrained]
+    which = [model.cost_names.index(c) for c in constrained]
     clean = (model.outcome_costs[..., which] == 0).all(axis=-1)
     weight = policy[..., None] * model.probability * clean
     ends = np.where(model.successor < 0, weight, 0.0).sum(axis=(1, 2))

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import isfinite
 
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 from scipy.optimize import OptimizeResult, linprog
 
+from mccpo.env import check_budgets
 from mccpo.errors import InputError, MccpoError
 from mccpo.exact.evaluation import Values, evaluate
 from mccpo.exact.model import FiniteModel
@@ -63,20 +63,12 @@ class Infeasible:
         return f"raise all budgets by a factor of at least {self.scaling:.4f}"
 
 
-def check_budgets(model: FiniteModel, budgets: Mapping[str, float]) -> None:
-    """Refuses budgets on costs that are not there, and negative or non-finite ones."""
-    for name, budget in budgets.items():
-        model.cost_index(name)
-        if not (isfinite(budget) and budget >= 0):
-            raise InputError(f"the budget of {name} is {budget}", fix="give a finite number of at least 0")
-
-
 def solve(
     model: FiniteModel, budgets: Mapping[str, float] | None = None, *, masked: bool = True
 ) -> Optimum | Infeasible:
     """The best policy under the budgets, or why there is none."""
     budgets = dict(budgets or {})
-    check_budgets(model, budgets)
+    check_budgets(model.cost_names, budgets)
     program = _Program(model, masked)
     found = program.maximise(program.reward, budgets)
     if found.status == 2:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mccpo.experiments import chain, compare, gate, random_finite, reward_gap
+from mccpo.experiments import chain, compare, gate, random_finite, reward_gap, tutor
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.table import Produced
 
@@ -11,6 +11,8 @@ TABLES: dict[str, Callable[[Options, Session], Produced]] = {
     "reward-gap": reward_gap.produce,
     "chain": chain.produce,
     "random-finite": random_finite.produce,
+    "tutor-15": tutor.tutor_15,
+    "tutor-25": tutor.tutor_25,
 }
 
 __all__ = ["TABLES", "Options", "Produced", "Session", "compare"]

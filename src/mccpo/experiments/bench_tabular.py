@@ -63,9 +63,10 @@ def _plain_seconds(task: Task, plan: TabularPlan) -> float:
     limit = np.array([task.budgets.get(name, np.nan) for name in task.env.cost_names])
     scale = np.fmax(limit, 0.01 * task.env.cost_bounds * task.env.discounted_horizon)
     shape = (task.env.horizon, plan.batch)
+    sizes = (task.env.horizon, task.env.cost_bounds, task.env.reward_bound)
     spent, updates = 0.0, 0
     for method in PAPER_METHODS:
-        learner = PlainLearner(task.model, method_spec(method), limit, scale, plan.settings, task.env.horizon)
+        learner = PlainLearner(task.model, method_spec(method), limit, scale, plan.settings, *sizes)
         begun = time.perf_counter()
         while time.perf_counter() - begun < PLAIN_SECONDS / len(PAPER_METHODS):
             learner.learn(draw.uniform(size=shape), draw.uniform(size=shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mccpo.env import Chain
+from mccpo.env import Chain, make
 from mccpo.exact import front
 from mccpo.experiments import paper
 from mccpo.experiments.finite import aims, pose, run, tests
@@ -30,8 +30,9 @@ NOTE_POST_HOC = (
 
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one budget."""
-    env = Chain(**options.parameters)
-    kappa = options.kappa[0] if options.kappa else None
+    env = make("chain", **options.parameters)
+    assert isinstance(env, Chain)
+    kappa = options.only_kappa("chain")
     task = pose(env, kappa=kappa, budgets=options.budgets)
     plan = options.plan("chain")
     outcome = run(task, options.methods, plan, "chain", session)
@@ -40,10 +41,10 @@ def produce(options: Options, session: Session) -> Produced:
         "title": "Chain: five concepts, stochastic mastery",
         "protocol": protocol(plan, gamma=env.gamma, horizon=env.horizon, theta=env.theta, p_learn=env.p_learn),
         "environment": description(env),
-        **setting(task, outcome, paper.rows("chain"), aims(task)),
+        **setting(task, outcome, {} if options.parameters else paper.rows("chain"), aims(task)),
         "tests": tests(outcome.rows),
         "fronts": fronts(options.methods, [kappa], [outcome]),
-        "front_optimum": front_points(task, front(task.model, "c4")),
+        "front_optimum": front_points(task, front(task.model, "c4", budgets=task.budgets)),
         "notes": [NOTE_AVERAGED, NOTE_BUDGET, NOTE_FACE, NOTE_POST_HOC],
     }
     return Produced(results, {"chain": outcome.curves})

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mccpo.algo import method_spec
-from mccpo.env import FiniteEnvironment, make
-from mccpo.errors import InputError
+from mccpo.env import Environment, FiniteEnvironment, make
 from mccpo.exact import Infeasible, front, solve
+from mccpo.experiments import neural
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
-from mccpo.experiments.options import Options, Session
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, setting
+from mccpo.experiments.options import Options, Session, describe
+from mccpo.experiments.table import (
+    NOTE_AVERAGED,
+    NOTE_JUDGED,
+    Produced,
+    description,
+    front_points,
+    fronts,
+    neural_protocol,
+    protocol,
+    setting,
+)
 
 FRONT_POINTS = 21
 
@@ -18,31 +30,78 @@ FRONT_POINTS = 21
 def produce(environment: str, options: Options, session: Session) -> Produced:
     """Trains and evaluates the methods on an environment; several κ give a front for each method."""
     env = make(environment, **options.parameters)
-    if not isinstance(env, FiniteEnvironment):
-        raise InputError(f"{environment} is not finite", fix="choose a finite environment")
+    if isinstance(env, FiniteEnvironment):
+        return _finite(environment, env, options, session)
+    return _neural(environment, env, options, session)
+
+
+def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     tasks = [pose(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
     plan = options.plan(environment)
     outcomes: list[Outcome] = []
     for kappa, task in zip(levels, tasks, strict=True):
-        # A method without multipliers does not see the budgets: it is trained once, with the first.
-        names = [name for name in options.methods if not outcomes or method_spec(name).constrained]
-        label = environment if kappa is None else f"{environment} κ={kappa:g}"
-        outcomes.append(run(task, tuple(names), plan, label, session) if names else Outcome({}, outcomes[0].curves))
-    task, outcome = tasks[0], outcomes[0]
-    results: dict[str, Any] = {
-        "table": environment,
-        "title": f"The methods on {environment}",
-        "protocol": protocol(plan, gamma=env.gamma, horizon=env.horizon, **options.parameters),
-        "environment": description(env),
-        "kappa": levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA,
-        **setting(task, outcome, {}, {}),
-        "tests": tests(outcome.rows),
+        names = _methods_at(options, first=not outcomes)
+        label = _label(environment, kappa)
+        outcomes.append(run(task, names, plan, label, session) if names else Outcome({}, outcomes[0].curves))
+    kappa = levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA
+    results = {
+        **_head(environment, env, kappa, protocol(plan, **_shown(env, options))),
+        **setting(tasks[0], outcomes[0], {}, {}),
+        "tests": tests(outcomes[0].rows),
         "fronts": fronts(options.methods, levels, outcomes),
-        "front_optimum": _front(task),
+        "front_optimum": _front(tasks[0]),
         "notes": [NOTE_AVERAGED],
     }
-    return Produced(results, {environment: outcome.curves})
+    return Produced(results, {environment: outcomes[0].curves})
+
+
+def _neural(environment: str, env: Environment[Any], options: Options, session: Session) -> Produced:
+    levels: tuple[float | None, ...] = options.kappa or (None,)
+    plan = options.neural_plan(environment)
+    anchored = neural.anchor(env, options, session)
+    outcomes: list[Outcome] = []
+    for kappa in levels:
+        names = _methods_at(options, first=not outcomes)
+        budgets = anchored.budgets(kappa, options.budgets)
+        found = neural.run(anchored, names, budgets, _label(environment, kappa), session) if names else None
+        outcomes.append(found or Outcome({}, outcomes[0].curves))
+    kappa = neural.DEFAULT_KAPPA if levels[0] is None else levels[0]
+    results = {
+        **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
+        "budgets": anchored.budgets(levels[0], options.budgets),
+        "rows": outcomes[0].rows,
+        "optimum": None,
+        "paper": {},
+        "verdicts": {},
+        "tests": tests(outcomes[0].rows),
+        "fronts": fronts(options.methods, levels, outcomes),
+        "notes": [NOTE_JUDGED],
+    }
+    return Produced(results, {environment: outcomes[0].curves})
+
+
+def _shown(env: Environment[Any], options: Options) -> dict[str, Any]:
+    return {"gamma": env.gamma, "horizon": env.horizon} | describe(options.parameters)
+
+
+def _methods_at(options: Options, *, first: bool) -> tuple[str, ...]:
+    """A method without multipliers does not see the budgets: it is trained once, with the first."""
+    return tuple(name for name in options.methods if first or method_spec(name).constrained)
+
+
+def _label(environment: str, kappa: float | None) -> str:
+    return environment if kappa is None else f"{environment} κ={kappa!r}"
+
+
+def _head(environment: str, env: Environment[Any], kappa: float | None, how: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "table": environment,
+        "title": f"The methods on {environment}",
+        "protocol": how,
+        "environment": description(env),
+        "kappa": kappa,
+    }
 
 
 def _front(task: Task) -> list[dict[str, float]]:
@@ -50,9 +109,8 @@ def _front(task: Task) -> list[dict[str, float]]:
     if len(task.budgets) == 1:
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))
     solutions = []
-    for step in range(1, FRONT_POINTS + 1):
-        scale = step / FRONT_POINTS
-        found = solve(task.model, {name: scale * task.anchor.costs[name] for name in task.budgets})
+    for scale in np.linspace(0.1, 2.0, FRONT_POINTS):
+        found = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
         if not isinstance(found, Infeasible):
-            solutions.append((scale, found))
+            solutions.append((float(scale), found))
     return front_points(task, solutions)

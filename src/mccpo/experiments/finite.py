@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mccpo.algo import Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
-from mccpo.env import FiniteEnvironment
+from mccpo.env import FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Summary, measure, metrics_of, summarise, welch
 from mccpo.evaluation.metrics import LEAST_GAIN
-from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, check_budgets, enumerate_model, solve
+from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments.options import Session
 
 DEFAULT_KAPPA = 0.5
@@ -46,7 +46,7 @@ def pose(
     own = env.fixed_budgets if kappa is None else {}
     share = DEFAULT_KAPPA if kappa is None else kappa
     limits = {name: own.get(name, share * anchor.costs[name]) for name in env.constrained} | dict(budgets or {})
-    check_budgets(model, limits)
+    check_budgets(env.cost_names, limits)
     found = solve(model, limits)
     if isinstance(found, Infeasible):
         raise InputError(found.what(limits), fix=found.fix())
@@ -79,7 +79,7 @@ def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, ses
         after_point=after_point,
     )
     rows = {name: _row(task, runs, place, name) for place, name in enumerate(methods)}
-    return Outcome(rows, _curves(task.env, runs, methods))
+    return Outcome(rows, _curves(task, runs, methods))
 
 
 def aims(task: Task) -> dict[str, dict[str, float]]:
@@ -133,7 +133,7 @@ def _worth_twice(metric: str) -> bool:
     return metric in ("return", "pi_hack", "satisfaction_strict") or metric.startswith("J_")
 
 
-def _curves(env: FiniteEnvironment[Any], runs: TabularRuns, methods: tuple[str, ...]) -> Curves:
+def _curves(task: Task, runs: TabularRuns, methods: tuple[str, ...]) -> Curves:
     progress = runs.curves
     values = {
         "return": progress.ret,
@@ -144,9 +144,9 @@ def _curves(env: FiniteEnvironment[Any], runs: TabularRuns, methods: tuple[str, 
         "prerequisite_violation_rate": progress.prerequisite_violation_rate,
         "frontier_events": progress.frontier_events,
     }
-    for place, name in enumerate(env.cost_names):
+    for place, name in enumerate(task.env.cost_names):
         values[f"J_{name}"] = progress.costs[..., place]
-        if name in env.constrained:
+        if name in task.budgets:
             values[f"lambda_{name}"] = progress.multipliers[..., place]
     by_method = {
         name: {metric: np.asarray(value[place]) for metric, value in values.items()}

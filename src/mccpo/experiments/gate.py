@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mccpo.env import Gate
+from mccpo.env import Gate, make
 from mccpo.experiments import paper
 from mccpo.experiments.finite import Outcome, Task, aims, pose, run, tests
 from mccpo.experiments.options import Options, Session
@@ -19,27 +19,35 @@ NOTE_POST_HOC = (
     "no-op that pays nothing. The paper's row has these beside π(hack) and RHSI of the policy before the filter, which "
     "stand here under 'before the filter'."
 )
-NOTE_MULTIPLIER = "With a budget of 0 every multiplier of at least 1 - R is optimal: it grows until hack is gone."
+NOTE_MULTIPLIER = (
+    "With a budget of 0 every multiplier of at least 1 - R is optimal. The learnt one grows for as long as hack has "
+    "any probability, up to its cap."
+)
 
 
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one R."""
-    env = Gate(**options.parameters)
+    env = make("gate", **options.parameters)
+    assert isinstance(env, Gate)
     task, outcome = solve_at(env, options, session, "gate")
     results: dict[str, Any] = {
         "table": "gate",
         "title": "Gate: one decision",
         "protocol": protocol(options.plan("gate"), gamma=env.gamma, theta=env.theta, R=env.R),
         "environment": ENVIRONMENT,
-        **setting(task, outcome, paper.rows("gate") if env.R == 0.6 else {}, aims(task)),
+        **setting(task, outcome, paper.rows("gate") if is_the_papers(env, task) else {}, aims(task)),
         "tests": tests(outcome.rows),
         "notes": [NOTE_AVERAGED, NOTE_POST_HOC, NOTE_MULTIPLIER],
     }
     return Produced(results, {"gate": outcome.curves})
 
 
+def is_the_papers(env: Gate, task: Task) -> bool:
+    """Whether this is the gate that the paper reports, so that its numbers can be set beside ours."""
+    return (env.R, env.gamma, task.budgets) == (0.6, 0.99, {"c": 0.0})
+
+
 def solve_at(env: Gate, options: Options, session: Session, label: str) -> tuple[Task, Outcome]:
     """Poses and trains one gate."""
-    kappa = options.kappa[0] if options.kappa else None
-    task = pose(env, kappa=kappa, budgets=options.budgets)
+    task = pose(env, kappa=options.only_kappa("gate"), budgets=options.budgets)
     return task, run(task, options.methods, options.plan("gate"), label, session)

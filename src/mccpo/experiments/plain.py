@@ -25,6 +25,8 @@ class PlainLearner:
     scale: Float[np.ndarray, " costs"]
     settings: TabularSettings
     horizon: int
+    bound: Float[np.ndarray, " costs"]
+    reward_bound: float
     updates: int = 0
     theta: np.ndarray = field(init=False)
     baseline: np.ndarray = field(init=False)
@@ -93,7 +95,7 @@ class PlainLearner:
         elapsed = 1 + self.updates / float(settings.warm)
         surprise = np.log(np.maximum(probs, 1e-30))
         entropy = -(probs * surprise).sum(axis=-1, keepdims=True)
-        climb = advantage[..., None] * scores / (1 + self.multipliers.sum())
+        climb = advantage[..., None] * scores / (self.reward_bound + (self.multipliers * self.bound).sum())
         bonus = float(settings.entropy) * elapsed ** -float(settings.entropy_decay)
         climb -= bonus * lived[..., None] * probs * (surprise + entropy)
         ramp = min(1.0, self.updates * float(settings.baseline_rate) / 10.0)
@@ -116,5 +118,7 @@ class PlainLearner:
         aim = np.where(budgeted, self.limit, 0.0) * (1 - float(self.settings.tighten))
         error = np.where(budgeted, (J_c - aim) / self.scale, 0.0)
         self.error = float(rule.memory) * self.error + (1 - float(rule.memory)) * error
-        self.integral = np.clip(self.integral + beta * error, 0.0, float(rule.cap))
-        self.multipliers = np.clip(self.integral + float(rule.proportional) * self.error, 0.0, float(rule.cap))
+        unit = self.reward_bound / self.bound
+        cap = float(rule.cap) * unit
+        self.integral = np.clip(self.integral + beta * error * unit, 0.0, cap)
+        self.multipliers = np.clip(self.integral + float(rule.proportional) * self.error * unit, 0.0, cap)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.env import RandomFinite
+from mccpo.env import RandomFinite, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Summary, summarise
 from mccpo.experiments.finite import Outcome, Task, pose, run
@@ -44,7 +44,7 @@ def produce(options: Options, session: Session) -> Produced:
         "table": "random-finite",
         "title": "Random finite environments: two binding budgets",
         "finding": _finding(rows),
-        "protocol": protocol(plan, instances=list(tasks), kappa=options.kappa[0] if options.kappa else KAPPA),
+        "protocol": protocol(plan, instances=list(tasks), kappa=options.only_kappa("random-finite") or KAPPA),
         "environment": description(next(iter(tasks.values())).env),
         "budgets": {},
         "rows": rows,
@@ -58,10 +58,12 @@ def produce(options: Options, session: Session) -> Produced:
 
 
 def _binding_tasks(options: Options) -> dict[int, Task]:
-    kappa = options.kappa[0] if options.kappa else KAPPA
+    kappa = options.only_kappa("random-finite") or KAPPA
     tasks: dict[int, Task] = {}
     for instance in range(FIRST, FIRST + 5 * INSTANCES):
-        task = pose(RandomFinite(instance=instance, **options.parameters), kappa=kappa, budgets=options.budgets)
+        env = make("random-finite", instance=instance, **options.parameters)
+        assert isinstance(env, RandomFinite)
+        task = pose(env, kappa=kappa, budgets=options.budgets)
         if min(task.optimum.multipliers.values()) > BINDING:
             tasks[instance] = task
         if len(tasks) == INSTANCES:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mccpo.env import Gate
+from mccpo.env import Gate, make
 from mccpo.errors import InputError
 from mccpo.experiments import paper
 from mccpo.experiments.finite import aims, tests
-from mccpo.experiments.gate import ENVIRONMENT, NOTE_MULTIPLIER, NOTE_POST_HOC, solve_at
+from mccpo.experiments.gate import ENVIRONMENT, NOTE_MULTIPLIER, NOTE_POST_HOC, is_the_papers, solve_at
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, setting
 
@@ -31,8 +31,10 @@ def produce(options: Options, session: Session) -> Produced:
     curves = {}
     for R in REWARDS:
         name = f"R={R}"
-        task, outcome = solve_at(Gate(R=R, **options.parameters), options, session, f"reward-gap {name}")
-        rows = paper.rows("gate") if R == 0.6 else {}
+        env = make("gate", R=R, **options.parameters)
+        assert isinstance(env, Gate)
+        task, outcome = solve_at(env, options, session, f"reward-gap {name}")
+        rows = paper.rows("gate") if is_the_papers(env, task) else {}
         results["settings"][name] = setting(task, outcome, rows, aims(task))
         results["tests"] |= {f"{name}: {test}": found for test, found in tests(outcome.rows).items()}
         curves[name] = outcome.curves

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -53,12 +54,13 @@ class RunFolder:
             self._spent = self._take_up(manifest)
         elif manifest.exists():
             raise InputError(f"{path} already holds a run", fix="choose another --out, or go on with it by --resume")
-        self._written = resume
+        self._written = self._resumes = resume
+        _check_writable(path)
 
     def load(self, label: str) -> dict[str, np.ndarray] | None:
         """The checkpoint of a part, if there is one."""
         path = self._checkpoint(label)
-        return read_checkpoint(path) if path.exists() else None
+        return read_checkpoint(path) if self._resumes and path.exists() else None
 
     def save(self, label: str, snapshot: Snapshot[Any, Any], *, last: bool = False) -> None:
         """Keeps a checkpoint of a part, unless it did so a moment ago."""
@@ -82,7 +84,8 @@ class RunFolder:
             raise InputError(
                 f"{self.path} was begun with other settings", fix="resume with the same, or choose another --out"
             )
-        return float(found.get("seconds", 0.0))
+        seconds = found.get("seconds")
+        return float(seconds) if isinstance(seconds, int | float) else 0.0
 
     def _checkpoint(self, label: str) -> Path:
         return self.path / "checkpoints" / f"{label.replace(' ', '-').replace('/', '-')}.safetensors"
@@ -101,6 +104,21 @@ class RunFolder:
         self._written = True
         atomic.write_text(self.path / "manifest.json", dump_json(manifest, indent=2) + "\n")
         return manifest
+
+
+def _check_writable(path: Path) -> None:
+    """Refuses a folder that could not be written to at the end, before any work is done; leaves no trace."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to {path}: {error.strerror or error}", fix="choose another --out") from error
+    finally:
+        for folder in missing:
+            if folder.is_dir():
+                folder.rmdir()
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -7,18 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mccpo.algo import TabularPlan
+from mccpo.algo import NeuralPlan, TabularPlan
 from mccpo.env import Environment
 from mccpo.evaluation import Curves, metrics_of
 from mccpo.exact import Optimum
 from mccpo.experiments import paper
 from mccpo.experiments.finite import Outcome, Task
+from mccpo.experiments.neural import EVALUATION_EPISODES
 from mccpo.experiments.verdicts import verdicts
 
 NOTE_AVERAGED = (
     "Every row is the exact value of the executed policy, with no sampling error. The policy is the one whose "
     "occupancy is the mean over the second half of training; that of the last update stands under 'last iterate'. The "
     "multiplier is the mean over the same updates."
+)
+
+NOTE_JUDGED = (
+    "Every row is a mean over fresh evaluation episodes of the policy that validation episodes selected during "
+    "training. Budgets are a share κ of the unconstrained policies' mean costs in evaluation. Unready steps are "
+    "counted by the environment, in evaluation and, under 'in training', over all training steps."
 )
 
 
@@ -31,30 +38,34 @@ class Produced:
 
 
 def protocol(plan: TabularPlan, **more: Any) -> dict[str, Any]:
-    """How the numbers came about."""
+    """How the numbers of a tabular learner came about."""
+    trained = {"episodes": plan.updates * plan.batch, "batch": plan.batch}
+    return {"seeds": plan.seeds, "seed": plan.seed, **trained, **more}
+
+
+def neural_protocol(plan: NeuralPlan, **more: Any) -> dict[str, Any]:
+    """How the numbers of a neural learner came about."""
+    trained = {"steps": plan.iterations * plan.sizes.steps, "evaluation episodes": EVALUATION_EPISODES}
+    return {"seeds": plan.seeds, "seed": plan.seed, **trained, **more}
+
+
+def reported(rows: paper.Rows, outcome: Outcome) -> dict[str, dict[str, list[float]]]:
+    """The paper's numbers of the methods that were run, as JSON has them."""
     return {
-        "seeds": plan.seeds,
-        "seed": plan.seed,
-        "episodes": plan.updates * plan.batch,
-        "batch": plan.batch,
-        **more,
+        method: {metric: cell.as_json() for metric, cell in cells.items()}
+        for method, cells in rows.items()
+        if method in outcome.rows
     }
 
 
-def setting(
-    task: Task, outcome: Outcome, reported: paper.Rows, aims: Mapping[str, Mapping[str, float]]
-) -> dict[str, Any]:
+def setting(task: Task, outcome: Outcome, rows: paper.Rows, aims: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     """One table: budgets, rows, the optimum, the paper's numbers and a verdict on each cell."""
     return {
         "budgets": task.budgets,
         "rows": outcome.rows,
         "optimum": task.optimum_metrics,
-        "paper": {
-            method: {metric: cell.as_json() for metric, cell in cells.items()}
-            for method, cells in reported.items()
-            if method in outcome.rows
-        },
-        "verdicts": verdicts(outcome.rows, reported, aims, paper_seeds=10),
+        "paper": reported(rows, outcome),
+        "verdicts": verdicts(outcome.rows, rows, aims, paper_seeds=10),
     }
 
 

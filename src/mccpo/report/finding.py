@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from mccpo.report import numbers
@@ -10,6 +9,7 @@ from mccpo.report.results import Measured, Results, Setting
 from mccpo.report.vocabulary import VERDICTS, method_label
 
 OUR_METHOD = "mc-cpo"
+_WHOLE = 1.0 - 1e-6  # the share of the optimum from which on the rest is rounding
 
 
 def finding(results: Results) -> str:
@@ -41,7 +41,7 @@ def _one(setting: Setting) -> str:
     clauses = [f"{method_label(method)} returns {numbers.with_spread(returned.mean, returned.shown_std)}"]
     optimum = setting.optimum.get("return")
     if optimum is not None:
-        clauses.append(_against(returned.mean, optimum))
+        clauses.append(_against(returned.mean, optimum, setting))
     met = _met(setting, method)
     text = ", ".join(clauses)
     if met is not None:
@@ -59,7 +59,9 @@ def _several(settings: tuple[Setting, ...]) -> str:
         value.mean / setting.optimum["return"] for setting, value in known if setting.optimum.get("return", 0) > 0
     ]
     if ratios:
-        text += f", at least {numbers.share(min(ratios))} of the exact optimum"
+        least = min(ratios)
+        reached = "the whole" if least >= _WHOLE else f"at least {numbers.share(least)}"
+        text += f", {reached} of the exact optimum{_more(max(ratios), settings[0], 'up to ')}"
     met = [outcome for setting in settings if (outcome := _met(setting, method)) is not None]
     if met:
         total = sum(count for count, _, _ in met), sum(seeds for _, seeds, _ in met)
@@ -71,11 +73,20 @@ def _main_method(setting: Setting) -> str:
     return OUR_METHOD if OUR_METHOD in setting.rows else list(setting.rows)[-1]
 
 
-def _against(mean: float, optimum: float) -> str:
+def _against(mean: float, optimum: float, setting: Setting) -> str:
     if optimum <= 0.0:  # a share of nothing, or of a loss, says nothing
         return f"where the exact optimum is {numbers.short(optimum)}"
-    share = "the whole" if math.isclose(mean, optimum, rel_tol=1e-6) else numbers.share(mean / optimum)
-    return f"{share} of the exact optimum {numbers.short(optimum)}"
+    share = "the whole" if mean / optimum >= _WHOLE else numbers.share(mean / optimum)
+    return f"{share} of the exact optimum {numbers.short(optimum)}{_more(mean / optimum, setting)}"
+
+
+def _more(ratio: float, setting: Setting, most: str = "") -> str:
+    """What there is beyond the optimum: a policy that keeps to its budgets has none."""
+    beyond = numbers.share(ratio - 1.0) if setting.budgets else "0 %"
+    if ratio <= 1.0 or beyond == "0 %":
+        return ""
+    over = "a budget" if len(setting.budgets) > 1 else "its budget"
+    return f" ({most}{beyond} more, from exceeding {over})"
 
 
 def _met(setting: Setting, method: str) -> tuple[int, int, str] | None:

@@ -10,12 +10,14 @@ from matplotlib.axes import Axes
 
 from mccpo.report import drawing, numbers
 from mccpo.report.drawing import OPTIMUM, PAPER, Stroke, draw, stroke, swatch
+from mccpo.report.finding import OUR_METHOD
 from mccpo.report.panels import Group, Legend, Panel, legend_of
 from mccpo.report.results import Measured, Results, Setting
 from mccpo.report.vocabulary import method_label, metric_label
 
 _SWEPT = ("return", "pi_hack", "rhsi")
 _SMALLEST_SHOWN = 1e-4
+_DECADES_FOR_LOG = 2.0
 _SEVERITIES = ("rhsi_ratio", "rhsi_ratio_discounted", "rhsi")
 
 
@@ -162,24 +164,27 @@ def _places(settings: tuple[Setting, ...]) -> tuple[list[float], str]:
 def front(results: Results, names: Iterator[str]) -> Group | None:
     """Return against severity (or against the one budgeted cost) as the budgets tighten."""
     metric = _front_axis(results)
+    one_budget = metric in [f"J_{cost}" for cost in results.settings[0].budgets]
     lines = {
         method: sorted(points, key=lambda point: point[metric])
         for method, points in results.fronts.items()
         if points and all(metric in point and "return" in point for point in points)
     }
-    exact = sorted(
-        (point.get(metric, point.get("budget", 0.0)), point["return"])
-        for point in results.front_optimum
-        if "return" in point and point.keys() & {metric, "budget"}
-    )
+    exact = _exact_points(results.front_optimum, metric, one_budget=one_budget)
     if not lines and not exact:
         return None
     methods = list(dict.fromkeys([*results.settings[0].rows, *lines]))
+    named = _named_line(lines, metric)
+    # Against a cost the exact front is straight between its corners, which only plain axes show.
+    x = [point[metric] for points in lines.values() for point in points] + [at for at, _ in exact]
+    log = not one_budget and _spans_decades(x)
 
     def plot(axes: Axes) -> None:
+        if log:
+            axes.set_xscale("symlog", linthresh=max(min(value for value in x if value > 0.0), _SMALLEST_SHOWN))
         _exact_line(axes, exact)
-        for place, (method, points) in enumerate(lines.items()):
-            _front_line(axes, points, metric, stroke(method, methods), named=place == 0)
+        for method, points in lines.items():
+            _front_line(axes, points, metric, stroke(method, methods), named=method == named)
         _front_paper(axes, results.settings[0], metric)
         axes.set(xlabel=metric_label(metric), ylabel="Return")
         axes.margins(0.08)
@@ -187,13 +192,42 @@ def front(results: Results, names: Iterator[str]) -> Group | None:
 
     title = f"Return against {metric_label(metric)}"
     svg = draw(plot, name=next(names), describe=f"{title} for several budgets", size=(4.9, 3.0))
-    references = [(OPTIMUM, "exact front: nothing is possible above it")] if exact else []
+    meaning = "exact front: nothing is possible above it" if one_budget else "exact optimum as all budgets scale"
+    references = [(OPTIMUM, meaning)] if exact else []
     entries = tuple(
         (swatch(stroke(method, methods), marker=True), method_label(method)) for method in lines
     ) + legend_of([], references)
     if any({metric, "return"} <= cells.keys() for cells in results.settings[0].paper.values()):
         entries = (*entries, (swatch(PAPER, line=False, marker=True, hollow=True), "paper"))
-    return Group("Trade-off", "Up and to the left is better.", (Panel(title, "the numbers are κ", svg),), entries)
+    said = [
+        *(["the numbers are κ"] if any("kappa" in point for point in lines.get(named, ())) else []),
+        *(["log scale"] if log else []),
+    ]
+    return Group("Trade-off", "Up and to the left is better.", (Panel(title, ", ".join(said), svg),), entries)
+
+
+def _exact_points(points: list[dict[str, float]], metric: str, *, one_budget: bool) -> list[tuple[float, float]]:
+    """The corners of the exact front: by cost, or else in the order in which the budgets grow."""
+    known = [point for point in points if "return" in point]
+    if one_budget:  # an exact optimum that does not state its cost spends its budget
+        at = [(point.get(metric, point.get("budget")), point["return"]) for point in known]
+        return sorted((x, y) for x, y in at if x is not None)
+    known.sort(key=lambda point: point.get("budget", 0.0))
+    return [(point[metric], point["return"]) for point in known if metric in point]
+
+
+def _named_line(lines: dict[str, list[dict[str, float]]], metric: str) -> str:
+    """The method whose points are labelled with κ: the one that κ moves most, ours in case of doubt."""
+
+    def places(method: str) -> int:
+        return len({(point[metric], point["return"]) for point in lines[method] if "kappa" in point})
+
+    return max(lines, key=lambda method: (places(method), method == OUR_METHOD), default="")
+
+
+def _spans_decades(values: list[float]) -> bool:
+    positive = [value for value in values if value > 0.0]
+    return bool(positive) and min(values) >= 0.0 and max(positive) / min(positive) > 10.0**_DECADES_FOR_LOG
 
 
 def _front_axis(results: Results) -> str:

@@ -11,6 +11,7 @@ from mccpo.errors import InputError
 from mccpo.report.vocabulary import VERDICTS, in_order, split_variant
 
 Json = Mapping[str, Any]
+_MOST_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class Results:
     @classmethod
     def parse(cls, raw: Json) -> Results:
         """Reads the JSON of `compare` or `reproduce`; what it cannot use is an error that says where."""
+        raw = _mapping(raw, "a table of results")
         table = str(raw.get("table", "results"))
         parts = _mapping(raw.get("settings") or {"": raw}, f"{table}: settings")
         return cls(
@@ -108,23 +110,30 @@ class Results:
             protocol=dict(_mapping(raw.get("protocol"), f"{table}: protocol")),
             kappa=raw.get("kappa"),
             settings=tuple(_setting(name, part, f"{table} {name}".strip()) for name, part in parts.items()),
-            tests={name: dict(_mapping(test, name)) for name, test in _mapping(raw.get("tests"), "tests").items()},
+            tests={
+                name: _test(test, f"{table}: tests, {name}")
+                for name, test in _mapping(raw.get("tests"), f"{table}: tests").items()
+            },
             fronts={
-                method: [_point(point, f"{table}: fronts") for point in points]
+                method: [_point(point, f"{table}: fronts") for point in _list(points, f"{table}: fronts")]
                 for method, points in _mapping(raw.get("fronts"), f"{table}: fronts").items()
             },
-            front_optimum=[_point(point, f"{table}: front_optimum") for point in raw.get("front_optimum") or ()],
-            notes=tuple(str(note) for note in raw.get("notes") or ()),
+            front_optimum=[
+                _point(point, f"{table}: front_optimum")
+                for point in _list(raw.get("front_optimum"), f"{table}: front_optimum")
+            ],
+            notes=tuple(str(note) for note in _list(raw.get("notes"), f"{table}: notes")),
         )
 
 
-def _setting(name: str, raw: Json, where: str) -> Setting:
+def _setting(name: str, raw: object, where: str) -> Setting:
+    raw = _mapping(raw, where)
     rows = _cells(raw.get("rows"), f"{where}: rows", _measured)
     if not rows:
         raise InputError(f"{where} has no rows", fix="give the results of at least one method")
     optimum = _mapping(raw.get("optimum"), f"{where}: optimum")
     budgets = _mapping(raw.get("budgets"), f"{where}: budgets")
-    return Setting(
+    setting = Setting(
         name=name,
         rows=rows,
         optimum={key: _number(v, f"{where}: optimum, {key}") for key, v in optimum.items() if v is not None},
@@ -132,6 +141,9 @@ def _setting(name: str, raw: Json, where: str) -> Setting:
         verdicts=_cells(raw.get("verdicts"), f"{where}: verdicts", _verdict),
         budgets={key: _number(v, f"{where}: budgets, {key}") for key, v in budgets.items() if v is not None},
     )
+    if not any(rows.values()):
+        raise InputError(f"{where} has rows without numbers", fix="give at least one metric of one method")
+    return setting
 
 
 def _cells(raw: object, where: str, read: Any) -> dict[str, dict[str, Any]]:
@@ -147,15 +159,30 @@ def _cells(raw: object, where: str, read: Any) -> dict[str, dict[str, Any]]:
 def _measured(raw: object, where: str) -> Measured:
     cell = _mapping(raw, where)
     mean = _number(cell.get("mean"), f"{where}, mean")
-    per_seed = cell.get("per_seed") or [mean]
-    interval = cell.get("ci")
+    per_seed = _list(cell.get("per_seed"), f"{where}, per_seed") or [mean]
     return Measured(
         mean=mean,
         std=_number(cell.get("std", 0.0), f"{where}, std"),
         per_seed=tuple(_number(value, f"{where}, per_seed") for value in per_seed),
-        ci=None if interval is None else (_number(interval[0], f"{where}, ci"), _number(interval[1], f"{where}, ci")),
+        ci=None if cell.get("ci") is None else _interval(cell["ci"], f"{where}, ci"),
         iqm=None if cell.get("iqm") is None else _number(cell["iqm"], f"{where}, iqm"),
     )
+
+
+def _interval(raw: object, where: str) -> tuple[float, float]:
+    bounds = [_number(bound, where) for bound in _list(raw, where)]
+    if len(bounds) != 2:
+        raise InputError(f"{where} has {len(bounds)} numbers", fix="give the lower and the upper end")
+    return bounds[0], bounds[1]
+
+
+def _test(raw: object, where: str) -> dict[str, Any]:
+    test = _mapping(raw, where)
+    numbers = {key: test.get(key) for key in ("t", "p", "cohens_d")}
+    return {
+        **{key: None if value is None else _number(value, f"{where}, {key}") for key, value in numbers.items()},
+        "means": [_number(mean, f"{where}, means") for mean in _list(test.get("means"), f"{where}, means")],
+    }
 
 
 def _reported(raw: object, where: str) -> Reported:
@@ -176,7 +203,9 @@ def _verdict(raw: object, where: str) -> Verdict:
 
 def _point(raw: object, where: str) -> dict[str, float]:
     # A point of a front holds plain numbers or summaries over seeds; of a summary the front shows the mean.
-    point = {key: value["mean"] if isinstance(value, Mapping) else value for key, value in _mapping(raw, where).items()}
+    point = {
+        key: value.get("mean") if isinstance(value, Mapping) else value for key, value in _mapping(raw, where).items()
+    }
     return {key: _number(value, f"{where}, {key}") for key, value in point.items() if value is not None}
 
 
@@ -188,7 +217,21 @@ def _mapping(raw: object, where: str) -> Json:
     return raw
 
 
+def _list(raw: object, where: str) -> Sequence[Any]:
+    if raw is None:
+        return ()
+    if not isinstance(raw, Sequence) or isinstance(raw, str):
+        raise InputError(f"{where} is a {type(raw).__name__}", fix="it must be a list")
+    return raw
+
+
 def _number(raw: object, where: str) -> float:
-    if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
-        raise InputError(f"{where} is {raw!r}", fix="it must be a finite number; leave out what was not measured")
-    return float(raw)
+    try:
+        value = float("nan") if isinstance(raw, bool) or not isinstance(raw, int | float) else float(raw)
+    except OverflowError:
+        value = float("inf")
+    if not math.isfinite(value):
+        shown = repr(raw)
+        shown = shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}…"
+        raise InputError(f"{where} is {shown}", fix="it must be a finite number; leave out what was not measured")
+    return value

@@ -40,18 +40,18 @@ class Footnotes:
 
 
 def main_table(setting: Setting, footnotes: Footnotes, metrics: Sequence[str]) -> Html:
-    """Metrics against methods: ours, under it the paper's and the verdict, and the exact optimum in the last column."""
+    """Metrics against methods: ours, under it the paper's and the verdict, after the exact optimum."""
     methods = [method for method in setting.methods if _has_any(setting, method, metrics)]
     optimum = any(metric in setting.optimum for metric in metrics)
-    head = [el("th", "", scope="col"), *(el("th", method_label(method), scope="col") for method in methods)]
-    if optimum:
-        head.append(el("th", "Exact optimum", scope="col"))
+    # The optimum is what all else is measured by: it stands where no width of the window cuts it off.
+    head = [el("th", "", scope="col"), *([el("th", "Exact optimum", scope="col", class_="optimum")] if optimum else [])]
+    head += [el("th", method_label(method), scope="col") for method in methods]
     rows = []
     for metric in metrics:
         cells = [_cell(setting, method, metric, footnotes) for method in methods]
         if optimum:
             value = setting.optimum.get(metric)
-            cells.append(el("td", "" if value is None else numbers.short(value), class_="optimum"))
+            cells.insert(0, el("td", "" if value is None else numbers.short(value), class_="optimum"))
         rows.append(el("tr", el("th", *_row_label(setting, metric), scope="row"), *cells))
     return _scrolling(el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="main"))
 

@@ -25,7 +25,7 @@ def table(results: Mapping[str, Any]) -> RenderableType:
     """The results of `compare` or `reproduce` as text: the finding, then metrics against methods.
 
     Where the paper has a number it stands in a line of its own under ours, then the verdict in words; the reasons of
-    what differs follow the table. The last column is the exact optimum, where there is one.
+    what differs follow the table. The first column is the exact optimum, where there is one.
     """
     parsed = Results.parse(results)
     parts: list[RenderableType] = [Text(parsed.title, style="bold"), Text(finding(parsed))]
@@ -49,10 +49,10 @@ def _table(setting: Setting) -> Table:
         collapse_padding=True,
     )
     shown.add_column("", no_wrap=True)
-    for method in methods:
-        shown.add_column(Text(fill(method, _WIDEST)), justify="right", overflow="fold")
     if optimum:
         shown.add_column("optimum", justify="right", no_wrap=True)
+    for method in methods:
+        shown.add_column(Text(fill(method, _WIDEST)), justify="right", overflow="fold")
     for metric in setting.metrics:
         for line in _lines(setting, metric, methods, optimum=optimum):
             shown.add_row(Text(line[0]), *(Text(_breakable(cell)) for cell in line[1:]))
@@ -72,8 +72,8 @@ def _lines(setting: Setting, metric: str, methods: list[str], *, optimum: bool) 
     if any(verdicts):
         lines.append(["  verdict", *("" if verdict is None else verdict.kind for verdict in verdicts)])
     if optimum:
-        lines[0].append("" if best is None else numbers.short(best))
-        lines[1:] = [[*line, ""] for line in lines[1:]]
+        for place, line in enumerate(lines):
+            line.insert(1, numbers.short(best) if place == 0 and best is not None else "")
     return lines
 
 

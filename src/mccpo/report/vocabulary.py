@@ -31,6 +31,7 @@ _METRICS = {
         "Unready steps",
         "share of steps that teach a concept the learner is not ready for",
     ),
+    "prerequisite_violations_training": ("Unready, in training", "training steps that taught an unready concept"),
     "satisfaction": ("Met, τ = 0.1", "seeds whose costs all stay within 110 % of their budgets"),
     "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets"),
     "lambda_": ("λ", "multiplier of a cost's budget: what one unit of that budget is worth in return"),

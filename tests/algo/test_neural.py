@@ -1,0 +1,246 @@
+"""Training of the neural learner: its randomness, resuming, how policies are judged and selected, that it learns."""
+
+from dataclasses import fields
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, train_neural
+from mccpo.algo.engine import to_arrays
+from mccpo.algo.neural import EVALUATION, ITERATIONS, Episodes, _score
+from mccpo.algo.ppo import PPOSettings, Sizes, network_of
+from mccpo.env import make
+from mccpo.errors import InputError
+
+ENV = make("tutor-15", K0=0.62, horizon=10)
+PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=2), validation=8)
+BUDGETS = {"c2": 0.05, "c4": 1.5}
+BOTH = [METHODS["mc-cpo"], METHODS["unconstrained"]]
+TUTOR = make("tutor-15")
+
+
+def leaves(runs):
+    return jax.tree.leaves(tuple(getattr(runs, field.name) for field in fields(runs)))
+
+
+def same_bits(one, other):
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(leaves(one), leaves(other), strict=True))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Runs, and what a run could resume from after each of their points."""
+    saved = []
+    return train_neural(ENV, BOTH, BUDGETS, PLAN, after_point=lambda snapshot: saved.append(to_arrays(snapshot))), saved
+
+
+def test_training_has_the_shape_of_its_plan(trained):
+    runs, saved = trained
+    assert PLAN.points == len(saved) == 4
+    size = network_of(ENV).size
+    assert runs.selected.shape == runs.last.shape == (2, 2, size)
+    assert runs.multipliers.shape == (2, 2, 3)
+    assert runs.curves.ret.shape == (2, 2, 4)
+    assert runs.curves.costs.shape == (2, 2, 4, 3)
+    np.testing.assert_array_equal(runs.steps, 3 * 128 * np.arange(1, 5))
+    assert all(np.isfinite(leaf).all() for leaf in leaves(runs))
+    assert not np.array_equal(runs.last[:, 0], runs.last[:, 1])
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_others(trained):
+    runs, _ = trained
+    assert same_bits(train_neural(ENV, BOTH, BUDGETS, PLAN), runs)
+    other = train_neural(ENV, BOTH, BUDGETS, NeuralPlan(**(vars(PLAN) | {"seed": 1})))
+    assert not np.array_equal(other.last, runs.last)
+
+
+@pytest.mark.parametrize("point", [1, 3])
+def test_a_resumed_run_is_the_same_as_an_unbroken_one(trained, point):
+    runs, saved = trained
+    assert same_bits(train_neural(ENV, BOTH, BUDGETS, PLAN, resume=saved[point - 1]), runs)
+
+
+def test_a_finished_run_resumes_to_itself(trained):
+    runs, saved = trained
+    later = []
+    assert same_bits(train_neural(ENV, BOTH, BUDGETS, PLAN, resume=saved[-1], after_point=later.append), runs)
+    assert not later
+
+
+def test_a_run_does_not_depend_on_the_runs_beside_it(trained):
+    """As on CPU, where runs are taken one by one; vmapped on an accelerator, the same numbers may be rounded apart."""
+    if jax.default_backend() != "cpu":
+        pytest.skip("an accelerator takes all runs in one call")
+    runs, _ = trained
+    for place, spec in enumerate(BOTH):
+        alone = train_neural(ENV, [spec], BUDGETS, NeuralPlan(**(vars(PLAN) | {"seeds": 1})))
+        np.testing.assert_array_equal(alone.last[0, 0], runs.last[place, 0])
+        np.testing.assert_array_equal(alone.selected[0, 0], runs.selected[place, 0])
+        np.testing.assert_array_equal(alone.curves.ret[0, 0], runs.curves.ret[place, 0])
+
+
+def test_methods_part_only_by_what_they_do(trained):
+    """Every method meets the same seeds: the first learners and the first networks are the same."""
+    _, saved = trained
+    arrays = saved[-1]
+    keys = next(value for name, value in arrays.items() if name.endswith("validating"))
+    np.testing.assert_array_equal(keys[:2], keys[2:])
+
+
+def test_training_counts_every_unready_step(trained):
+    runs, _ = trained
+    counted = runs.curves.prerequisite_violation_rate * ITERATIONS * PLAN.sizes.steps
+    np.testing.assert_allclose(runs.curves.violation_steps, counted, rtol=1e-4)
+    assert not runs.curves.violation_steps[0].any()
+    assert runs.curves.violation_steps[1].all()
+
+
+def test_only_a_constrained_method_has_multipliers(trained):
+    runs, _ = trained
+    assert not runs.multipliers[1].any()
+    assert not runs.multipliers[0, :, 1].any()  # c3 carries no budget
+    assert runs.curves.multipliers[0, ..., [0, 2]].any()
+
+
+# How policies are judged.
+
+
+def always(env, *actions):
+    """Parameters of policies that choose one action whatever they see, one of each, as of so many seeds."""
+    network = network_of(env)
+    policies = np.zeros((1, len(actions), network.size), np.float32)
+    for place, action in enumerate(actions):
+        policies[0, place, network.size - network.actions - network.signals + action] = 1e3
+    return policies
+
+
+def judged(name, *actions, env=TUTOR, episodes=3, seed=0):
+    return evaluate_neural(env, [METHODS[name]], always(env, *actions), episodes=episodes, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def free():
+    """Two unconstrained policies: one teaches the first concept for ever, one the last."""
+    return judged("unconstrained", 0, 14)
+
+
+def test_a_policy_that_repeats_the_first_concept_has_the_known_values(free):
+    np.testing.assert_allclose(free.ret[0, 0], 34.79, atol=5e-3)
+    np.testing.assert_allclose(free.costs[0, 0, 1], 19.019, atol=5e-4)
+    np.testing.assert_allclose(free.gain[0, 0], 0.7998, atol=5e-5)
+    np.testing.assert_array_equal(free.length[0, 0], 100)
+    np.testing.assert_array_equal(free.unready[0, 0], 0)
+    assert free.violates[0, 0].all()
+    assert (free.engagement[0, 0] > free.ret[0, 0]).all()
+
+
+def test_unready_steps_are_counted_and_a_mask_or_a_filter_prevents_them(free):
+    np.testing.assert_array_equal(free.unready[0, 1], 100)
+    for name in ("post-hoc", "mc-cpo"):
+        confined = judged(name, 0, 14)
+        assert not confined.unready.any()
+        np.testing.assert_allclose(confined.ret[0, 0], free.ret[0, 0], rtol=1e-6)
+        assert (confined.gain[0, 1] > 0).all()
+
+
+def test_judging_counts_no_step_after_the_end():
+    """The gate ends an episode after one step, whatever its horizon."""
+    short = make("tutor-15", horizon=5)
+    found = judged("unconstrained", 0, env=short)
+    np.testing.assert_array_equal(found.length, 5)
+    K = 0.2
+    for _ in range(5):
+        K += short.eta * (1 - K)
+    np.testing.assert_allclose(found.gain, K - 0.2, rtol=1e-4)
+
+
+def test_judging_is_reproducible_and_uses_keys_of_its_own(trained, monkeypatch):
+    used = []
+    inner = neural._judge_all
+    monkeypatch.setattr(neural, "_judge_all", lambda *given: used.append(given[3]) or inner(*given))
+    runs, saved = trained
+    one, same, other = (evaluate_neural(ENV, BOTH, runs.selected, episodes=4, seed=seed) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not np.array_equal(one.ret, other.ret)
+    judging = {tuple(key) for key in np.asarray(jax.random.key_data(used[0])).reshape(-1, 2)}
+    assert len(judging) == 4
+    seeds = jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(0), seed))(jnp.arange(1000))
+    trained_with = {
+        tuple(key) for key in np.asarray(jax.random.key_data(jax.vmap(jax.random.split)(seeds))).reshape(-1, 2)
+    }
+    for arrays in saved:
+        for name, keys in arrays.items():
+            if name.endswith(("validating", ".key")):
+                trained_with |= {tuple(key) for key in keys.reshape(-1, 2)}
+    assert not judging & trained_with
+    assert EVALUATION >= 2**31 - 1  # the number of no seed
+
+
+# Selection.
+
+LIMITS = budgets_of(TUTOR, {"c2": 1.0, "c4": 10.0})
+
+
+def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5):
+    one = jnp.ones(4)
+    costs = jnp.stack([c2 * one, 99.0 * one, c4 * one])
+    seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, one)
+    return float(_score(as_numbers(METHODS[name], TUTOR), limits, PPOSettings(), seen, jnp.asarray(share)))
+
+
+def test_a_policy_within_budget_is_preferred_whatever_the_return():
+    assert score(0.0, 0.5, 5.0) > score(60.0, 1.01, 5.0)
+    assert score(0.0, 0.5, 5.0) > score(60.0, 0.0, 10.01)
+    assert score(0.0, 0.5, 5.0) > score(60.0, 1.0, 5.0)  # just met, without the margin
+
+
+def test_among_policies_within_budget_the_return_decides():
+    assert score(30.0, 0.9, 9.0) > score(29.0, 0.1, 1.0)
+    margin = PPOSettings().margin
+    assert score(30.0, 1 - 1.01 * margin, 9.0) > 0 > score(30.0, 1 - 0.99 * margin, 9.0)
+
+
+def test_among_policies_over_budget_the_smallest_excess_decides():
+    assert score(10.0, 1.2, 5.0) > score(60.0, 1.3, 5.0)
+    assert score(10.0, 1.2, 11.0) > score(60.0, 0.5, 12.5)  # relative to each budget
+    assert score(10.0, 1.2, 11.9) == score(60.0, 1.2, 5.0)  # the worst counts
+
+
+def test_without_budgets_the_newest_policy_is_selected():
+    for name in ("unconstrained", "reward-shaped", "post-hoc"):
+        assert score(0.0, 9.0, 99.0, name=name, share=0.6) > score(60.0, 0.0, 0.0, name=name, share=0.5)
+
+
+def test_a_budget_of_zero_can_be_met():
+    limits = budgets_of(TUTOR, {"c2": 0.0})
+    assert score(30.0, 0.0, 9.0, limits=limits) > score(20.0, 0.0, 9.0, limits=limits) > 0
+    assert score(30.0, 0.01, 9.0, limits=limits) < 0
+
+
+def test_the_selected_policy_is_the_last_where_there_are_no_budgets(trained):
+    runs, _ = trained
+    np.testing.assert_array_equal(runs.selected[1], runs.last[1])
+
+
+# Learning.
+
+
+def test_a_short_run_improves_on_the_first_policy():
+    sizes = Sizes(environments=32, rollout=64, minibatch=256)
+    plan = NeuralPlan(steps=60_000, seeds=1, sizes=sizes, validation=32)
+    runs = train_neural(TUTOR, [METHODS["unconstrained"]], {}, plan)
+    first = network_of(TUTOR).init(jax.random.key(0))[None, None]
+    before, after = (
+        evaluate_neural(TUTOR, [METHODS["unconstrained"]], np.asarray(policy), episodes=100, seed=0).ret.mean()
+        for policy in (first, runs.selected)
+    )
+    assert after > before + 5
+    assert after < 34.8 + 1e-3 or runs.curves.ret.max() < 100
+
+
+@pytest.mark.parametrize("name", ["steps", "seeds", "validation"])
+def test_a_plan_of_nothing_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 0; give"):
+        NeuralPlan(**{name: 0})

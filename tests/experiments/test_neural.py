@@ -1,0 +1,111 @@
+"""The tutor's comparison in small: budgets, fronts, violations, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from mccpo.errors import InputError
+from mccpo.experiments import Options, Session, compare, neural
+from mccpo.strict_json import dump_json
+
+METHODS = ("unconstrained", "post-hoc", "mc-cpo")
+SMALL = Options(methods=METHODS, seeds=1, steps=30_000, kappa=(0.9, 0.7))
+
+
+@pytest.fixture(scope="module")
+def told():
+    """What a session is told, as (label, point, points)."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def produced(told):
+    return compare.produce("tutor-15", SMALL, Session(progress=lambda *news: told.append(news)))
+
+
+@pytest.fixture(scope="module")
+def results(produced):
+    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+
+
+def test_the_results_have_the_shape_of_a_table(results):
+    assert results["table"] == "tutor-15"
+    assert set(results["rows"]) == set(METHODS)
+    assert results["protocol"]["steps"] >= 30_000
+    for method, row in results["rows"].items():
+        assert {"return", "rhsi", "J_c2", "J_c3", "J_c4", "dK", "satisfaction", "satisfaction_strict"} <= set(row)
+        for metric, cell in row.items():
+            assert len(cell["per_seed"]) == 1, (method, metric)
+        assert row["dK"]["mean"] > 0
+
+
+def test_budgets_are_a_share_of_the_unconstrained_costs(results):
+    free = results["rows"]["unconstrained"]
+    assert set(results["budgets"]) == {"c2", "c3", "c4"}
+    for name, budget in results["budgets"].items():
+        assert budget == pytest.approx(0.9 * free[f"J_{name}"]["mean"], rel=1e-9)
+    assert free["rhsi"]["mean"] == pytest.approx(1.0)
+
+
+def test_every_constrained_method_has_a_point_for_each_budget_level(results):
+    fronts = results["fronts"]
+    assert [point["kappa"] for point in fronts["mc-cpo"]] == [0.9, 0.7]
+    for method in ("unconstrained", "post-hoc"):  # no budget moves them
+        assert [point["kappa"] for point in fronts[method]] == [0.9]
+    for method, points in fronts.items():
+        assert points[0]["return"] == results["rows"][method]["return"]["mean"]
+
+
+def test_our_method_never_teaches_what_is_not_ready(results):
+    rows = results["rows"]
+    for metric in ("prerequisite_violation_rate", "prerequisite_violations_training"):
+        assert rows["mc-cpo"][metric]["per_seed"] == [0]
+        assert rows["unconstrained"][metric]["mean"] > 0
+    for point in results["fronts"]["mc-cpo"]:
+        assert point["prerequisite_violation_rate"] == point["prerequisite_violations_training"] == 0
+    assert rows["post-hoc"]["prerequisite_violation_rate"]["per_seed"] == [0]
+
+
+def test_the_unready_steps_of_training_are_all_counted(produced, results):
+    curves = produced.curves["tutor-15"]
+    rates = curves.of["unconstrained"]["prerequisite_violation_rate"] if hasattr(curves, "of") else None
+    if rates is None:
+        pytest.skip("no curves")
+    per_point = np.diff(curves.x, prepend=0)
+    counted = results["rows"]["unconstrained"]["prerequisite_violations_training"]["mean"]
+    assert counted == pytest.approx(float((rates * per_point).sum()), rel=1e-4)
+
+
+def test_a_filter_at_execution_is_trained_as_without_it(produced, results):
+    free, filtered = results["rows"]["unconstrained"], results["rows"]["post-hoc"]
+    assert free["prerequisite_violations_training"] == filtered["prerequisite_violations_training"]
+    assert free["return"] != filtered["return"]
+
+
+def test_a_session_is_told_of_every_part(told):
+    labels = list(dict.fromkeys(label for label, _, _ in told))
+    assert labels == ["tutor-15 unconstrained", "tutor-15 κ=0.9", "tutor-15 κ=0.7"]
+    for label in labels:
+        points = [(point, total) for name, point, total in told if name == label]
+        assert points == [(point, points[-1][1]) for point in range(1, points[-1][1] + 1)]
+
+
+@pytest.mark.parametrize(
+    ("environment", "wrong", "what", "fix"),
+    [
+        ("tutor-15", {"episodes": 100}, "by steps, not episodes", "--steps"),
+        ("chain", {"steps": 100}, "by episodes, not steps", "--episodes"),
+        ("tutor-15", {"budgets": {"c9": 1.0}}, "unknown cost 'c9'", "c2, c3, c4"),
+        ("tutor-15", {"budgets": {"c2": -1.0}}, "the budget of c2 is -1.0", "at least 0"),
+        ("tutor-15", {"budgets": {"c2": math.nan}}, "the budget of c2 is nan", "at least 0"),
+        ("tutor-15", {"budgets": {"c2": math.inf}}, "the budget of c2 is inf", "at least 0"),
+    ],
+)
+def test_a_wrong_choice_is_refused_before_any_training(environment, wrong, what, fix, monkeypatch):
+    monkeypatch.setattr(neural, "train_neural", lambda *_, **__: pytest.fail("trained first"))
+    with pytest.raises(InputError) as caught:
+        compare.produce(environment, Options(**wrong), Session())
+    assert what in caught.value.what
+    assert fix in caught.value.fix
