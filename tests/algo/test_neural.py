@@ -145,8 +145,7 @@ def test_unready_steps_are_counted_and_a_mask_or_a_filter_prevents_them(free):
         assert (confined.gain[0, 1] > 0).all()
 
 
-def test_judging_counts_no_step_after_the_end():
-    """The gate ends an episode after one step, whatever its horizon."""
+def test_judging_plays_one_episode_to_its_end():
     short = make("tutor-15", horizon=5)
     found = judged("unconstrained", 0, env=short)
     np.testing.assert_array_equal(found.length, 5)
@@ -237,7 +236,6 @@ def test_a_short_run_improves_on_the_first_policy():
         for policy in (first, runs.selected)
     )
     assert after > before + 5
-    assert after < 34.8 + 1e-3 or runs.curves.ret.max() < 100
 
 
 @pytest.mark.parametrize("name", ["steps", "seeds", "validation"])

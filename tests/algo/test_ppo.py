@@ -340,7 +340,7 @@ def test_multipliers_of_a_method_without_budgets_are_zero(played):
 
 
 def test_a_unit_of_the_rule_is_a_reward_of_one_in_every_step(played):
-    """At twice the budget the error is 1: a step size of 1 then makes λ·d worth D(T), whatever the scale of the cost."""
+    """At twice the budget the error is 1: a step size of 1 then makes λ·d worth D(T), for any cost."""
     _, rollout = played("mc-cpo")
     limit = np.asarray(BUDGETS.limit)
     rule = MultiplierRule(proportional=0.0, memory=0.0, cap=20.0)

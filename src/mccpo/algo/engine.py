@@ -92,8 +92,9 @@ def run(
     """
     call = partial(_vmapped if together or jax.default_backend() != "cpu" else _one_by_one, step, context, runs)
     with ThreadPoolExecutor(workers()) as pool:
+        first = snapshot.point
         while snapshot.point < points:
-            snapshot = _advance(call, runs.masked.shape[0], snapshot, pool)
+            snapshot = _advance(call, runs.masked.shape[0], snapshot, pool, alone=snapshot.point == first)
             if after_point is not None:
                 after_point(snapshot)
     return snapshot
@@ -133,7 +134,9 @@ def gather(snapshot: Snapshot[Any, ProgressT], shape: tuple[int, int]) -> Progre
     return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), stacked)
 
 
-def _advance(call: Any, total: int, snapshot: Snapshot[Any, Any], pool: ThreadPoolExecutor) -> Snapshot[Any, Any]:
+def _advance(
+    call: Any, total: int, snapshot: Snapshot[Any, Any], pool: ThreadPoolExecutor, *, alone: bool
+) -> Snapshot[Any, Any]:
     shares = np.array_split(np.arange(total), min(workers(), total))
     width = max(len(share) for share in shares)
 
@@ -141,7 +144,7 @@ def _advance(call: Any, total: int, snapshot: Snapshot[Any, Any], pool: ThreadPo
         return jax.block_until_ready(call(snapshot.states, share, width))
 
     # The first call compiles; the other threads would only compile the same again beside it.
-    parts = [*map(one, shares)] if not snapshot.curves else list(pool.map(one, shares))
+    parts = [*map(one, shares)] if alone else list(pool.map(one, shares))
     states, progress = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
     return Snapshot(states, [*snapshot.curves, jax.tree.map(np.asarray, progress)])
 

@@ -66,7 +66,8 @@ def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
     limit = np.array([budgets.get(name, np.inf) for name in env.cost_names])
     active = np.isfinite(limit)
     floor = 0.01 * env.cost_bounds * env.discounted_horizon
-    scale = np.where(active, np.maximum(limit, floor), 1.0)
+    most = np.maximum(np.where(active, limit, 0.0), floor)
+    scale = np.where(active & (most > 0), most, 1.0)
     arrays = (np.where(active, limit, 0.0), scale, active, env.cost_bounds, env.reward_bound)
     return Budgets(*(jnp.asarray(array, jnp.float32) for array in arrays))
 

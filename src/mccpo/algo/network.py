@@ -42,10 +42,11 @@ class Network:
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def init(self, key: PRNGKeyArray) -> Float[Array, " parameters"]:
-        """Orthogonal weights, the policy head so small that the first policy is near uniform, value heads at zero."""
+        """Normal weights, the policy head so small that the first policy is near uniform, value heads at zero."""
+        # Not orthogonal ones, as PPO often has: their QR factorisation, batched under jit, can hang jax on CPU.
         keys = jax.random.split(key, 3)
-        trunk = jax.nn.initializers.orthogonal(np.sqrt(2.0))
-        policy = jax.nn.initializers.orthogonal(0.01)(keys[2], (self.actions, self.hidden[1]))
+        trunk = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal", in_axis=-1, out_axis=-2)
+        policy = 0.01 * trunk(keys[2], (self.actions, self.hidden[1]))
         values = jnp.zeros((self.signals, self.hidden[1]))
         first, _, second, _, _, heads = self.shapes
         parts = [

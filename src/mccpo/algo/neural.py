@@ -157,7 +157,7 @@ class NeuralPlan:
     seed: int = 0
     sizes: Sizes = field(default_factory=Sizes)
     settings: PPOSettings = field(default_factory=PPOSettings)
-    validation: int = 128
+    validation: int = 256
 
     def __post_init__(self) -> None:
         engine.check_plan(self.seed, steps=self.steps, seeds=self.seeds, validation=self.validation)

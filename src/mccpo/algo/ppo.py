@@ -77,8 +77,8 @@ class PPOSettings(NamedTuple):
     gradient_norm: float | Float[Array, ""] = 0.5
     step_size: float | Float[Array, ""] = 0.1
     tighten: float | Float[Array, ""] = 0.005
-    margin: float | Float[Array, ""] = 0.003
-    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
+    margin: float | Float[Array, ""] = 0.008
+    rule: MultiplierRule = MultiplierRule(proportional=6.0, memory=0.5, cap=20.0)
 
 
 class Rollout(NamedTuple):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from mccpo.cli.output import emit, literal, note, number, parse_pairs
+from mccpo.cli.interrupt import interrupted
+from mccpo.cli.output import WholeNumber, emit, literal, note, number, parse_pairs
 from mccpo.cli.progress import progress
 from mccpo.errors import GateFailed, InputError
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from mccpo.experiments import Options, Produced, Session
 
 MethodsFlag: TypeAlias = Annotated[str | None, Parameter(help="Methods joined by commas; the paper's five by default.")]
-SeedsFlag: TypeAlias = Annotated[int, Parameter(help="How many seeds.")]
-EpisodesFlag: TypeAlias = Annotated[int | None, Parameter(help="Training episodes of a run; the paper's by default.")]
-StepsFlag: TypeAlias = Annotated[int | None, Parameter(help="Training steps of a neural run; the paper's by default.")]
-SeedFlag: TypeAlias = Annotated[int, Parameter(help="The root of all random numbers.")]
+SeedsFlag: TypeAlias = Annotated[WholeNumber, Parameter(help="How many seeds.")]
+EpisodesFlag: TypeAlias = Annotated[
+    WholeNumber | None, Parameter(help="Training episodes of a run; the paper's by default.")
+]
+StepsFlag: TypeAlias = Annotated[
+    WholeNumber | None, Parameter(help="Training steps of a neural run; the paper's by default.")
+]
+SeedFlag: TypeAlias = Annotated[WholeNumber, Parameter(help="The root of all random numbers.")]
 KappaFlag: TypeAlias = Annotated[
     str | None, Parameter(help="Budgets as a share of the unconstrained costs, such as 0.5 or 0.9,0.7,0.5.")
 ]
@@ -120,6 +125,8 @@ def _produce(produce: Callable[[Options, Session], Produced], options: Options, 
         def save(label: str, snapshot: Snapshot[Any, Any]) -> None:
             newest.update({label: snapshot})
             folder.save(label, snapshot)
+            if interrupted():  # a Ctrl-C that arrived where Python could not raise it
+                raise KeyboardInterrupt
 
         try:
             found = produce(options, Session(show, folder.load, save))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mccpo.cli import experiment as flags
-from mccpo.cli.output import JsonFlag, emit, number, parse_pairs
+from mccpo.cli.output import JsonFlag, WholeNumber, emit, number, parse_pairs
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def solve(
     budget: flags.BudgetFlag = None,
     kappa: Annotated[float | None, Parameter(help="Budgets as a share of the unconstrained costs.")] = None,
     front: Annotated[str | None, Parameter(help="Also trace the front over the budget of this cost.")] = None,
-    points: Annotated[int, Parameter(help="Points of the front.")] = 21,
+    points: Annotated[WholeNumber, Parameter(help="Points of the front.")] = 21,
     set: flags.SetFlag = None,
     curriculum: flags.CurriculumFlag = None,
     json: JsonFlag = False,

@@ -139,7 +139,7 @@ def read_curves(path: Path) -> dict[str, Curves]:
     try:
         frame = pl.read_parquet(path)
         return {str(part): _unframe(rows) for (part,), rows in frame.group_by(["part"], maintain_order=True)}
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"cannot read {path}: {error}", fix="run it again") from error
 
 
