@@ -14,7 +14,7 @@ test: lint types layers
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: lint types layers
-	$(BIN)/pytest -n 2 --dist worksteal
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

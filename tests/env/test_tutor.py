@@ -159,7 +159,7 @@ def test_a_plain_twin_agrees_over_random_lessons(parameters):
     assert 0 < steps.unready[4:].mean() < 1
 
 
-UNIT = st.floats(0, 1, width=32)
+UNIT = st.floats(0, 1, width=32, allow_subnormal=False)  # XLA flushes subnormal numbers to zero
 
 
 @settings(deadline=None, max_examples=60)
@@ -170,7 +170,7 @@ UNIT = st.floats(0, 1, width=32)
 def test_mastery_grows_within_bounds_and_the_ready_set_never_shrinks(env, data):
     """Proposition 1 pathwise: where mastery does not decrease, neither does the feasible set, whatever is taught."""
     actions = data.draw(st.lists(st.integers(0, env.num_actions), min_size=30, max_size=30))
-    eta = data.draw(st.floats(0, 0.75, width=32))
+    eta = data.draw(st.floats(0, 0.75, width=32, allow_subnormal=False))
     theta = data.draw(st.floats(0.125, 0.875, width=32))
     numbers = [jnp.float32(x) for x in (eta, theta, data.draw(UNIT))]
     env = eqx.tree_at(lambda e: (e.eta, e.theta, e.K0), env, tuple(numbers))
