@@ -10,7 +10,8 @@ import pytest
 from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, train_neural
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.neural import EVALUATION, ITERATIONS, Episodes, _score
-from mccpo.algo.ppo import PPOSettings, Sizes, network_of
+from mccpo.algo.ppo import PPOSettings
+from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import make
 from mccpo.errors import InputError
 

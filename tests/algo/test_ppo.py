@@ -9,7 +9,8 @@ import pytest
 
 from mccpo.algo import METHODS, MultiplierRule, Multipliers, as_numbers, budgets_of, ppo
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, PPOSettings, Sizes, advantages, choose, network_of, objective, play, start
+from mccpo.algo.ppo import Batch, PPOSettings, advantages, objective, start
+from mccpo.algo.rollout import Sizes, choose, network_of, play
 from mccpo.env import make
 from mccpo.errors import InputError
 

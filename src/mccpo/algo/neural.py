@@ -26,7 +26,8 @@ from mccpo.algo.engine import Snapshot
 from mccpo.algo.masked import masked_softmax, sample
 from mccpo.algo.method import Method, MethodSpec, execute
 from mccpo.algo.multipliers import Budgets, budgets_of
-from mccpo.algo.ppo import PPOSettings, PPOState, Progress, Sizes
+from mccpo.algo.ppo import PPOSettings, PPOState, Progress
+from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import Environment
 
 ITERATIONS = 3  # between two looks by validation
@@ -75,7 +76,7 @@ def judge(
     episodes: int,
 ) -> Episodes:
     """Plays episodes with the executed policy: no frontier mixing, and the method's filter where it has one."""
-    network = ppo.network_of(env)
+    network = network_of(env)
     hack = jnp.asarray(env.hack)
     beginning, playing = jax.random.split(key)
     state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))

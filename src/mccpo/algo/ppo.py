@@ -1,16 +1,13 @@
-"""MC-CPO on a PPO backbone: rollouts, advantages per reward and cost, multipliers, clipped updates.
+"""MC-CPO on a PPO backbone: advantages per reward and cost, multipliers, clipped updates.
 
 Ascends the Lagrangian  J(π) - Σ λ_i (J_ci(π) - d_i)  over a masked neural policy. One iteration plays `rollout` steps
 in each of `environments` environments, estimates an advantage for the reward and for every cost (GAE, one value head
 each), moves the multipliers by the discounted costs of the episodes that ended, combines the advantages at the prices
 that the multipliers set, and takes `epochs` passes of clipped policy-gradient steps over the data.
-
-Arrays of the rollout are (time, feature, environment): see `mccpo.algo.network` for why the batch comes last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -18,45 +15,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.algo import multipliers as duals
-from mccpo.algo.masked import masked_softmax, mix, sample
+from mccpo.algo.masked import masked_softmax
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers
 from mccpo.algo.network import Network, adam
-from mccpo.env import Environment, Observation
-from mccpo.errors import InputError
+from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, network_of, play
+from mccpo.env import Environment
 
-LARGEST_CHANGE = (
-    20.0  # of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN
-)
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What fixes the compiled program: how much is played and how it is cut up."""
-
-    environments: int = 64
-    rollout: int = 128
-    minibatch: int = 512
-    epochs: int = 4
-
-    def __post_init__(self) -> None:
-        if min(self.environments, self.rollout, self.minibatch, self.epochs) < 1:
-            raise InputError(f"a size of {self} is below 1", fix="give whole numbers of at least 1")
-        if self.minibatch % self.environments or self.rollout % self.rows:
-            raise InputError(
-                f"{self} cannot be cut into minibatches",
-                fix="let `minibatch` be a multiple of `environments`, and divide `environments` times `rollout`",
-            )
-
-    @property
-    def steps(self) -> int:
-        """Environment steps of one iteration."""
-        return self.environments * self.rollout
-
-    @property
-    def rows(self) -> int:
-        """Time steps, each with all environments, in a minibatch."""
-        return self.minibatch // self.environments
+# The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
+LARGEST_CHANGE = 20.0
 
 
 class PPOSettings(NamedTuple):
@@ -79,39 +46,6 @@ class PPOSettings(NamedTuple):
     tighten: float | Float[Array, ""] = 0.005
     margin: float | Float[Array, ""] = 0.008
     rule: MultiplierRule = MultiplierRule(proportional=6.0, memory=0.5, cap=20.0)
-
-
-class Rollout(NamedTuple):
-    """What was played, time first and environments last. `signals` holds the reward, then the costs.
-
-    `weight` is π/π̃ of the action taken; `totals` and `gain` are the discounted signals and the mastery gained of an
-    episode where it ended, else 0.
-    """
-
-    features: Float[Array, "time features batch"]
-    mask: Bool[Array, "time actions batch"]
-    action: Int[Array, "time batch"]
-    log_prob: Float[Array, "time batch"]
-    weight: Float[Array, "time batch"]
-    signals: Float[Array, "time signals batch"]
-    values: Float[Array, "time signals batch"]
-    ended: Bool[Array, "time batch"]
-    totals: Float[Array, "time signals batch"]
-    gain: Float[Array, "time batch"]
-    unready: Bool[Array, "time batch"]
-    frontier: Bool[Array, "time batch"]
-
-
-class Playing(NamedTuple):
-    """Where the environments stand between two iterations."""
-
-    state: Any
-    obs: Observation
-    previous: Bool[Array, "actions batch"]
-    discount: Float[Array, " batch"]
-    totals: Float[Array, "signals batch"]
-    gain: Float[Array, " batch"]
-    weight: Float[Array, " batch"]
 
 
 class PPOState(NamedTuple):
@@ -138,112 +72,13 @@ class Progress(NamedTuple):
     violation_steps: Int[Array, ""]
 
 
-def network_of(env: Environment[Any]) -> Network:
-    """The network for an environment."""
-    return Network(env.num_features, env.num_actions, 1 + len(env.cost_names))
-
-
 def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
     """A run before its first iteration."""
     key, weights, learners = jax.random.split(key, 3)
-    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(learners, sizes.environments))
-    signals, parameters = 1 + len(env.cost_names), network_of(env).init(weights)
+    parameters = network_of(env).init(weights)
     zero = jnp.zeros_like(parameters)
-    playing = Playing(
-        state=state,
-        obs=obs,
-        previous=jnp.ones((env.num_actions, sizes.environments), bool),
-        discount=jnp.ones(sizes.environments),
-        totals=jnp.zeros((signals, sizes.environments)),
-        gain=jnp.zeros(sizes.environments),
-        weight=jnp.ones(sizes.environments),
-    )
-    multipliers = duals.start(signals - 1)
-    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, playing)
-
-
-class Choice(NamedTuple):
-    """Actions drawn from the executed policy π̃, with log π and π/π̃ of them."""
-
-    action: Int[Array, " batch"]
-    log_prob: Float[Array, " batch"]
-    weight: Float[Array, " batch"]
-
-
-def choose(
-    logits: Float[Array, "actions batch"],
-    mask: Bool[Array, "actions batch"],
-    frontier: Bool[Array, "actions batch"],
-    rate: Float[Array, ""] | float,
-    uniform: Float[Array, " batch"],
-) -> Choice:
-    """Draws actions from the policy of the logits, mixed with the frontier at `rate`."""
-    policy = masked_softmax(logits, mask, axis=0)
-    executed = mix(policy.probs, frontier, rate, axis=0)
-    action = sample(uniform, executed, mask, axis=0)
-    pick = jnp.arange(logits.shape[0])[:, None] == action
-    log_prob = jnp.where(pick, policy.log_probs, 0.0).sum(axis=0)
-    weight = jnp.where(pick, policy.probs, 0.0).sum(axis=0) / jnp.where(pick, executed, 0.0).sum(axis=0)
-    return Choice(action, log_prob, weight)
-
-
-def play(
-    env: Environment[Any],
-    sizes: Sizes,
-    method: Method,
-    parameters: Float[Array, " parameters"],
-    playing: Playing,
-    key: PRNGKeyArray,
-) -> tuple[Playing, Rollout]:
-    """Plays on for one iteration; an episode that ends is followed by a new one."""
-    network = network_of(env)
-    choosing, moving, beginning = jax.random.split(key, 3)
-    shape = (sizes.rollout, sizes.environments)
-    draws = (
-        jax.random.uniform(choosing, shape),
-        jax.random.split(moving, shape),
-        jax.random.split(beginning, shape),
-    )
-
-    def act(now: Playing, draw: Any) -> tuple[Playing, Rollout]:
-        uniform, move, begin = draw
-        mask = now.obs.action_mask | ~method.masked
-        frontier = mask & ~now.previous
-        logits, values = network.apply(parameters, now.obs.features)
-        choice = choose(logits, mask, frontier, method.frontier_rate, uniform)
-        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(move, now.state, choice.action)
-        ended = step.terminated | step.truncated
-        signals = jnp.concatenate([step.reward[None], step.costs])
-        reach = now.weight * choice.weight
-        totals = now.totals + now.discount * reach * signals
-        gain = now.gain + reach * step.gain
-        fresh = jax.vmap(env.reset, out_axes=-1)(begin)
-        state, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, (step.state, step.obs))
-        after = Playing(
-            state=state,
-            obs=obs,
-            previous=mask | ended,  # nothing is new to a learner who has just begun
-            discount=jnp.where(ended, 1.0, now.discount * env.gamma),
-            totals=jnp.where(ended, 0.0, totals),
-            gain=jnp.where(ended, 0.0, gain),
-            weight=jnp.where(ended, 1.0, reach),
-        )
-        return after, Rollout(
-            features=now.obs.features,
-            mask=mask,
-            action=choice.action,
-            log_prob=choice.log_prob,
-            weight=choice.weight,
-            signals=signals,
-            values=values,
-            ended=ended,
-            totals=jnp.where(ended, totals, 0.0),
-            gain=jnp.where(ended, gain, 0.0),
-            unready=step.unready,
-            frontier=frontier.any(axis=0),
-        )
-
-    return jax.lax.scan(act, playing, draws)
+    multipliers = duals.start(len(env.cost_names))
+    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, begin(env, sizes, learners))
 
 
 def advantages(
