@@ -1,9 +1,19 @@
 """Property tests try the same examples every time, so that a change is judged by itself; `explore` tries new ones."""
 
 import os
+import signal
+import threading
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_acts() -> None:
+    """A test run that was started in the background inherits an ignored Ctrl-C, and so would what it starts itself."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
