@@ -9,7 +9,8 @@ import pytest
 
 from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, train_neural
 from mccpo.algo.engine import to_arrays
-from mccpo.algo.neural import EVALUATION, ITERATIONS, Episodes, _score
+from mccpo.algo.judging import Episodes
+from mccpo.algo.neural import EVALUATION, EVALUATION_EPISODES, FINALISTS, ITERATIONS, Finalists, _enter, _score
 from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import make
@@ -183,23 +184,54 @@ def test_judging_is_reproducible_and_uses_keys_of_its_own(trained, monkeypatch):
 LIMITS = budgets_of(TUTOR, {"c2": 1.0, "c4": 10.0})
 
 
-def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5):
+def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5, spread=0.0, caution=2.0):
     one = jnp.ones(4)
-    costs = jnp.stack([c2 * one, 99.0 * one, c4 * one])
-    seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, one)
-    return float(_score(as_numbers(METHODS[name], TUTOR), limits, PPOSettings(), seen, jnp.asarray(share)))
+    costs = jnp.stack([c2 * one, 99.0 * one, c4 + spread * jnp.array([1.0, -1.0, 1.0, -1.0])])
+    seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, 0 * one, one)
+    return float(_score(as_numbers(METHODS[name], TUTOR), limits, caution, seen, jnp.asarray(share)))
 
 
 def test_a_policy_within_budget_is_preferred_whatever_the_return():
     assert score(0.0, 0.5, 5.0) > score(60.0, 1.01, 5.0)
     assert score(0.0, 0.5, 5.0) > score(60.0, 0.0, 10.01)
-    assert score(0.0, 0.5, 5.0) > score(60.0, 1.0, 5.0)  # just met, without the margin
 
 
 def test_among_policies_within_budget_the_return_decides():
     assert score(30.0, 0.9, 9.0) > score(29.0, 0.1, 1.0)
-    margin = PPOSettings().margin
-    assert score(30.0, 1 - 1.01 * margin, 9.0) > 0 > score(30.0, 1 - 0.99 * margin, 9.0)
+
+
+def test_chance_asks_for_a_margin_and_certainty_for_none():
+    assert score(30.0, 0.5, 10.0) == 30.0
+    assert score(30.0, 0.5, 9.9, spread=1.0) < 0 < score(30.0, 0.5, 9.9, spread=1.0, caution=0.0)
+    margin = 2.0 * (1 / 4 + 1 / EVALUATION_EPISODES) ** 0.5  # two standard errors of four episodes that differ by 1
+    assert score(30.0, 0.5, 10 - 1.01 * margin, spread=1.0) == 30.0
+    assert score(30.0, 0.5, 10 - 0.99 * margin, spread=1.0) < 0
+
+
+def test_finalists_are_the_best_that_were_seen():
+    scores = np.random.default_rng(0).permutation(20.0 * np.arange(20)).astype(np.float32)
+    finalists = Finalists(jnp.full(FINALISTS, -jnp.inf), jnp.zeros((FINALISTS, 2)))
+    for number in scores:
+        finalists = _enter(finalists, jnp.asarray(number), jnp.array([number, -number]))
+    np.testing.assert_array_equal(np.sort(finalists.score), np.sort(scores)[-FINALISTS:])
+    np.testing.assert_array_equal(finalists.parameters[:, 0], finalists.score)
+    np.testing.assert_array_equal(finalists.parameters[:, 1], -finalists.score)
+
+
+def test_the_choice_is_a_finalist_that_meets_the_budgets():
+    """Of three policies one overspends, one is safe and dull, one is safe and better: the last is chosen."""
+    env = make("tutor-15", horizon=20)
+    over, dull, best = always(env, 0, 2, 1)[0]
+    worth = evaluate_neural(env, [METHODS["mc-cpo"]], np.stack([over, dull, best])[None], episodes=1, seed=0)
+    J_c3 = worth.costs[0, :, 1, 0]
+    assert J_c3[0] > J_c3[2] > J_c3[1]
+    assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
+    state = neural.start(env, Sizes(8, 16, 32, 1), jax.random.key(0))
+    policies = jnp.stack([over, dull, best, dull, over, dull])
+    state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
+    limits = budgets_of(env, {"c3": float(J_c3[2]) + 1e-3})
+    chosen = neural.conclude(env, as_numbers(METHODS["mc-cpo"], env), limits, PPOSettings(), state)
+    np.testing.assert_array_equal(chosen, best)
 
 
 def test_among_policies_over_budget_the_smallest_excess_decides():

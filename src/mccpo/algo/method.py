@@ -29,6 +29,8 @@ class MethodSpec:
 
     name: str
     masked: bool = False
+    engagement: float = 1.0
+    progress: float = 0.0
     shaping: Mapping[str, float] = field(default_factory=dict)
     constrained: bool = False
     frontier_rate: float = 0.0
@@ -39,13 +41,16 @@ class Method(eqx.Module):
     """A method as the numbers that the compiled learner reads.
 
     - `masked`: whether the policy is confined to the ready set.
-    - `shaping`: subtracted from the reward per unit of each cost.
+    - `engagement`, `progress`: what the reward r_E and the mastery gained ΔK weigh in the reward that is learnt from.
+    - `shaping`: subtracted from it per unit of each cost.
     - `constrained`: 1.0 where the multipliers act, 0.0 where they stay at zero.
     - `frontier_rate`: ε_min of the frontier mixing.
     - `filter`: an index into `FILTERS`, applied at execution only.
     """
 
     masked: Bool[Array, ""]
+    engagement: Float[Array, ""]
+    progress: Float[Array, ""]
     shaping: Float[Array, " costs"]
     constrained: Float[Array, ""]
     frontier_rate: Float[Array, ""]
@@ -83,6 +88,8 @@ def as_numbers(spec: MethodSpec, env: Environment[Any]) -> Method:
     rule = env.filter if spec.filter == "environment" else spec.filter
     return Method(
         masked=jnp.asarray(spec.masked),
+        engagement=jnp.asarray(spec.engagement),
+        progress=jnp.asarray(spec.progress),
         shaping=jnp.array([spec.shaping.get(name, 0.0) for name in env.cost_names]),
         constrained=jnp.asarray(float(spec.constrained)),
         frontier_rate=jnp.asarray(spec.frontier_rate),

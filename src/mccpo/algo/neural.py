@@ -3,9 +3,10 @@
 On CPU the program holds one run, and one thread per core calls it run after run, which is faster there than a vmapped
 one; on an accelerator one vmapped call takes all runs. Because a method is data, both compile once for all methods.
 
-The final policy is chosen by validation episodes of their own: of the policies validated during training, the one of
-highest return among those that meet every budget, with a margin, or else the one that misses them least. Episodes by
-which a policy is later judged play no part in this.
+The final policy is chosen by validation episodes of their own. Looks during training pick finalists among the averaged
+policies; many more episodes then decide between these: the highest return among those that meet every budget, with a
+margin for chance, or else the one that misses them least. Episodes by which a policy is later judged play no part in
+this.
 """
 
 from __future__ import annotations
@@ -19,45 +20,37 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.algo import engine, ppo
 from mccpo.algo.engine import Snapshot
-from mccpo.algo.masked import masked_softmax, sample
-from mccpo.algo.method import Method, MethodSpec, execute
+from mccpo.algo.judging import Episodes, judge
+from mccpo.algo.method import Method, MethodSpec
 from mccpo.algo.multipliers import Budgets, budgets_of
 from mccpo.algo.ppo import PPOSettings, PPOState, Progress
-from mccpo.algo.rollout import Sizes, network_of
+from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 
 ITERATIONS = 3  # between two looks by validation
+FINALISTS = 6
+FINAL_EPISODES = 1024
+EVALUATION_EPISODES = 200  # by which tables judge a policy
 EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
 
 
-class Episodes(NamedTuple):
-    """What a policy did in episodes of its own, one entry an episode. `ret` and `costs` are discounted."""
+class Finalists(NamedTuple):
+    """The policies that validation liked best so far."""
 
-    ret: Float[Array, " episodes"]
-    costs: Float[Array, "costs episodes"]
-    engagement: Float[Array, " episodes"]
-    gain: Float[Array, " episodes"]
-    violates: Bool[Array, " episodes"]
-    unready: Float[Array, " episodes"]
-    length: Float[Array, " episodes"]
-
-
-class Best(NamedTuple):
-    """The policy that validation likes best so far."""
-
-    score: Float[Array, ""]
-    parameters: Float[Array, " parameters"]
+    score: Float[Array, " finalists"]
+    parameters: Float[Array, "finalists parameters"]
 
 
 class NeuralState(NamedTuple):
-    """A run and its best policy so far."""
+    """A run, the running average of its parameters, and its finalists."""
 
     run: PPOState
-    best: Best
+    average: Float[Array, " parameters"]
+    finalists: Finalists
     validating: PRNGKeyArray
 
 
@@ -65,51 +58,8 @@ def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> NeuralState
     """A run before its first iteration."""
     training, validating = jax.random.split(key)
     run = ppo.start(env, sizes, training)
-    return NeuralState(run, Best(jnp.asarray(-jnp.inf), run.parameters), validating)
-
-
-def judge(
-    env: Environment[Any],
-    method: Method,
-    parameters: Float[Array, " parameters"],
-    key: PRNGKeyArray,
-    episodes: int,
-) -> Episodes:
-    """Plays episodes with the executed policy: no frontier mixing, and the method's filter where it has one."""
-    network = network_of(env)
-    hack = jnp.asarray(env.hack)
-    beginning, playing = jax.random.split(key)
-    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))
-    zero = jnp.zeros(episodes)
-    nothing = Episodes(zero, jnp.zeros((len(env.cost_names), episodes)), zero, zero, zero > 0, zero, zero)
-    which = jnp.array([name in env.constrained for name in env.cost_names])[:, None]
-
-    def act(carry: Any, draw: PRNGKeyArray) -> tuple[Any, None]:
-        state, obs, alive, discount, so_far = carry
-        choosing, moving = jax.random.split(draw)
-        mask = obs.action_mask | ~method.masked
-        logits, _ = network.apply(parameters, obs.features)
-        probs = masked_softmax(logits, mask, axis=0).probs
-        executed = execute(method, probs.T, obs.action_mask.T, hack).T
-        action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
-        keys = jax.random.split(moving, episodes)
-        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
-        counts = jnp.where(alive, 1.0, 0.0)
-        after = Episodes(
-            ret=so_far.ret + counts * discount * step.reward,
-            costs=so_far.costs + counts * discount * step.costs,
-            engagement=so_far.engagement + counts * step.reward,
-            gain=so_far.gain + counts * step.gain,
-            violates=so_far.violates | (((step.costs > 0) & which).any(axis=0) & alive),
-            unready=so_far.unready + counts * step.unready,
-            length=so_far.length + counts,
-        )
-        alive = alive & ~(step.terminated | step.truncated)
-        return (step.state, step.obs, alive, discount * env.gamma, after), None
-
-    first = (state, obs, jnp.ones(episodes, bool), jnp.ones(()), nothing)
-    (*_, found), _ = jax.lax.scan(act, first, jax.random.split(playing, env.horizon))
-    return found
+    finalists = Finalists(jnp.full(FINALISTS, -jnp.inf), jnp.tile(run.parameters, (FINALISTS, 1)))
+    return NeuralState(run, run.parameters, finalists, validating)
 
 
 def advance(
@@ -123,28 +73,64 @@ def advance(
     iterations: int,
     validation: int,
 ) -> tuple[NeuralState, Progress]:
-    """Some iterations of one run, and one look at the policy they end with."""
+    """Some iterations of one run, and one look at the averaged policy they end with."""
 
-    def one(run: PPOState, _: None) -> tuple[PPOState, Progress]:
-        return ppo.iterate(env, sizes, method, budgets, settings, run, run.iteration / total)
+    def one(carry: Any, _: None) -> tuple[Any, Progress]:
+        run, average = carry
+        run, progress = ppo.iterate(env, sizes, method, budgets, settings, run, run.iteration / total)
+        return (run, settings.averaging * average + (1 - settings.averaging) * run.parameters), progress
 
-    run, progress = jax.lax.scan(one, state.run, length=iterations)
+    (run, average), progress = jax.lax.scan(one, (state.run, state.average), length=iterations)
     validating, key = jax.random.split(state.validating)
-    seen = judge(env, method, run.parameters, key, validation)
-    score = _score(method, budgets, settings, seen, run.iteration / total)
-    better = score >= state.best.score
-    best = Best(jnp.where(better, score, state.best.score), jnp.where(better, run.parameters, state.best.parameters))
+    seen = judge(env, method, average, key, validation)
+    # One standard error here, `caution` of them when it comes to the choice: a look need only find who is worth it.
+    score = _score(method, budgets, 1.0, seen, run.iteration / total)
     point = jax.tree.map(partial(jnp.nanmean, axis=0), progress)
-    return NeuralState(run, best, validating), point._replace(violation_steps=progress.violation_steps.sum(axis=0))
+    point = point._replace(violation_steps=progress.violation_steps.sum(axis=0))
+    return NeuralState(run, average, _enter(state.finalists, score, average), validating), point
+
+
+def conclude(
+    env: Environment[Any], method: Method, budgets: Budgets, settings: PPOSettings, state: NeuralState
+) -> Float[Array, " parameters"]:
+    """The final policy: the finalist of the best score in episodes of its own, many more than of a look.
+
+    A look's best is best by luck too; fresh episodes take that luck away. Without budgets it is the newest policy.
+    """
+
+    def among(finalists: Finalists) -> Float[Array, " parameters"]:
+        keys = jax.random.split(state.validating, FINALISTS)
+
+        def score(one: Any) -> Float[Array, ""]:
+            parameters, key = one
+            seen = judge(env, method, parameters, key, FINAL_EPISODES)
+            return _score(method, budgets, settings.caution, seen, jnp.zeros(()))
+
+        return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
+
+    return jax.lax.cond(method.constrained > 0, among, lambda _: state.average, state.finalists)
+
+
+def _enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array, " parameters"]) -> Finalists:
+    """The finalists after a look: the new policy takes the place of the worst, if it is no worse."""
+    worst = finalists.score.argmin()
+    takes = (jnp.arange(FINALISTS) == worst) & (score >= finalists.score)
+    return Finalists(
+        jnp.where(takes, score, finalists.score), jnp.where(takes[:, None], parameters, finalists.parameters)
+    )
 
 
 def _score(
-    method: Method, budgets: Budgets, settings: PPOSettings, seen: Episodes, share: Float[Array, ""]
+    method: Method, budgets: Budgets, caution: Float[Array, ""] | float, seen: Episodes, share: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """Return where the budgets are met with a margin, minus the worst excess elsewhere; the newest without budgets."""
-    J_c = seen.costs.mean(axis=1)
-    aim = budgets.limit * (1.0 - settings.margin)  # of the budget, so that a budget of 0 can be met
-    excess = jnp.where(budgets.active > 0, (J_c - aim) / budgets.scale, -jnp.inf).max()
+    """Return where the budgets are met with a margin, minus the worst excess elsewhere; the newest without budgets.
+
+    The margin is `caution` standard errors of the difference between this mean and that of a later evaluation: what
+    chance can do to a policy that is as good as it looks.
+    """
+    error = seen.costs.std(axis=1) * jnp.sqrt(1 / seen.ret.shape[0] + 1 / EVALUATION_EPISODES)
+    J_c = seen.costs.mean(axis=1) + caution * error
+    excess = jnp.where(budgets.active > 0, (J_c - budgets.limit) / budgets.scale, -jnp.inf).max()
     bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
     return jnp.where(method.constrained > 0, bounded, share)
 
@@ -158,7 +144,7 @@ class NeuralPlan:
     seed: int = 0
     sizes: Sizes = field(default_factory=Sizes)
     settings: PPOSettings = field(default_factory=PPOSettings)
-    validation: int = 256
+    validation: int = 128
 
     def __post_init__(self) -> None:
         engine.check_plan(self.seed, steps=self.steps, seeds=self.seeds, validation=self.validation)
@@ -176,7 +162,7 @@ class NeuralPlan:
 class NeuralRuns:
     """What training gave. Leading axes are methods and seeds; policies are flat parameter vectors of `network_of(env)`.
 
-    `selected` is the policy that validation liked best, `last` the one that training ended with.
+    `selected` is the policy that validation chose, `last` the averaged one that training ended with.
     """
 
     selected: Float[np.ndarray, "methods seeds parameters"]
@@ -204,14 +190,15 @@ def train_neural(
     total = jnp.asarray(plan.iterations, jnp.float32)
     context = _Context(env, plan.sizes, limits, engine.as_arrays(plan.settings), total, plan.validation)
     end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
+    chosen = engine.run(_conclude, context, runs, Snapshot(end.states, []), 1, together=False, after_point=None)
     shape = (len(methods), plan.seeds)
 
     def split(leaf: Any) -> Any:
         return np.asarray(leaf).reshape(*shape, *leaf.shape[1:])
 
     return NeuralRuns(
-        selected=split(end.states.best.parameters),
-        last=split(end.states.run.parameters),
+        selected=split(chosen.states),
+        last=split(end.states.average),
         multipliers=split(end.states.run.multipliers.value),
         curves=engine.gather(end, shape),
         steps=np.arange(1, plan.points + 1) * ITERATIONS * plan.sizes.steps,
@@ -249,6 +236,10 @@ class _Context(NamedTuple):
 def _step(context: _Context, method: Method, state: NeuralState) -> tuple[NeuralState, Progress]:
     env, sizes, limits, settings, total, validation = context
     return advance(env, sizes, method, limits, settings, state, total, ITERATIONS, validation)
+
+
+def _conclude(context: _Context, method: Method, state: NeuralState) -> tuple[Float[Array, " parameters"], None]:
+    return conclude(context.env, method, context.limits, context.settings, state), None
 
 
 @eqx.filter_jit

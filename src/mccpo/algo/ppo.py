@@ -30,22 +30,24 @@ class PPOSettings(NamedTuple):
     """Step sizes and weights of the learner: numbers, so that another setting is not another program.
 
     The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training.
-    Training aims at budgets `tighten` below those asked for, validation asks for `margin` below them. `step_size` and
-    `rule` move the multipliers in units in which 1 makes a cost at its budget weigh as much as a reward of 1 in every
-    step.
+    Training aims at budgets `tighten` below those asked for. `step_size` and `rule` move the multipliers in units in
+    which 1 makes a cost at its budget weigh as much as a reward of 1 in every step. `averaging` is the share of the old
+    average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
+    costs `caution` standard errors below their budgets.
     """
 
     learning_rate: float | Float[Array, ""] = 2e-3
     clip: float | Float[Array, ""] = 0.2
-    gae: float | Float[Array, ""] = 0.98
-    entropy: float | Float[Array, ""] = 0.003
-    entropy_end: float | Float[Array, ""] = 0.6
+    gae: float | Float[Array, ""] = 0.99
+    entropy: float | Float[Array, ""] = 0.05
+    entropy_end: float | Float[Array, ""] = 0.4
     value_weight: float | Float[Array, ""] = 5.0
     gradient_norm: float | Float[Array, ""] = 0.5
     step_size: float | Float[Array, ""] = 0.1
-    tighten: float | Float[Array, ""] = 0.005
-    margin: float | Float[Array, ""] = 0.008
-    rule: MultiplierRule = MultiplierRule(proportional=6.0, memory=0.5, cap=20.0)
+    tighten: float | Float[Array, ""] = 0.015
+    averaging: float | Float[Array, ""] = 0.8
+    caution: float | Float[Array, ""] = 1.75
+    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
 
 
 class PPOState(NamedTuple):

@@ -49,10 +49,10 @@ class Sizes:
 
 
 class Rollout(NamedTuple):
-    """What was played, time first and environments last. `signals` holds the reward, then the costs.
+    """What was played, time first and environments last. `signals` holds the reward to learn from, then the costs.
 
-    `weight` is π/π̃ of the action taken; `totals` and `gain` are the discounted signals and the mastery gained of an
-    episode where it ended, else 0.
+    `weight` is π/π̃ of the action taken; `totals` and `gain` are the discounted engagement and costs and the mastery
+    gained of an episode where it ended, else 0.
     """
 
     features: Float[Array, "time features batch"]
@@ -151,9 +151,9 @@ def play(
         choice = choose(logits, mask, frontier, method.frontier_rate, uniform)
         step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(move, now.state, choice.action)
         ended = step.terminated | step.truncated
-        signals = jnp.concatenate([step.reward[None], step.costs])
+        learnt = method.engagement * step.reward + method.progress * step.gain
         reach = now.weight * choice.weight
-        totals = now.totals + now.discount * reach * signals
+        totals = now.totals + now.discount * reach * jnp.concatenate([step.reward[None], step.costs])
         gain = now.gain + reach * step.gain
         fresh = jax.vmap(env.reset, out_axes=-1)(begin)
         state, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh, (step.state, step.obs))
@@ -172,7 +172,7 @@ def play(
             action=choice.action,
             log_prob=choice.log_prob,
             weight=choice.weight,
-            signals=signals,
+            signals=jnp.concatenate([learnt[None], step.costs]),
             values=values,
             ended=ended,
             totals=jnp.where(ended, totals, 0.0),

@@ -85,7 +85,7 @@ class Progress(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """A batch of episodes, time first. `signals` holds the reward, then the costs."""
+    """A batch of episodes, time first. `signals` holds the reward that is learnt from, then the costs."""
 
     number: Int[Array, "time batch"]
     score: Float[Array, "time batch actions"]
@@ -136,7 +136,8 @@ def rollout(
         step = jax.vmap(env.step)(keys, state, action)
         chosen = jax.nn.one_hot(action, env.num_actions)
         ratio = (chosen * probs).sum(-1) / (chosen * executed).sum(-1)
-        signals = jnp.concatenate([step.reward[:, None], step.costs], axis=-1)
+        learnt = method.engagement * step.reward + method.progress * step.gain
+        signals = jnp.concatenate([learnt[:, None], step.costs], axis=-1)
         episode = Episodes(
             number=number,
             score=chosen - probs,

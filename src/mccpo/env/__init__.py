@@ -5,7 +5,7 @@ from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
 from mccpo.env.registry import ENVIRONMENTS, make
-from mccpo.env.tutor import ACTIVITIES, GROUPS, Activity, Group, Tutor, Tutor25, TutorBKT, TutorState
+from mccpo.env.tutor import ACTIVITIES, GROUPS, Activity, Estimated, Group, Tutor, Tutor25, TutorBKT, TutorState
 from mccpo.env.types import Environment, FiniteEnvironment, Observation, TimeStep
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Activity",
     "Chain",
     "Environment",
+    "Estimated",
     "FiniteEnvironment",
     "Gate",
     "Group",

@@ -104,6 +104,14 @@ class Environment(eqx.Module, Generic[StateT]):
         """The largest value c_max that each cost can take in one step."""
 
     @abc.abstractmethod
+    def observe(self, state: StateT) -> Observation:
+        """What a policy sees in a state."""
+
+    def truly_ready(self, state: StateT) -> Bool[Array, " actions"]:
+        """The actions that the learner is ready for in truth: what the policy sees, unless it sees an estimate."""
+        return self.observe(state).action_mask
+
+    @abc.abstractmethod
     def reset(self, key: PRNGKeyArray) -> tuple[StateT, Observation]:
         """Starts an episode."""
 
@@ -131,10 +139,6 @@ class FiniteEnvironment(Environment[StateT]):
     @abc.abstractmethod
     def describe(self, state: StateT) -> str:
         """A state in words."""
-
-    @abc.abstractmethod
-    def observe(self, state: StateT) -> Observation:
-        """What a policy sees in a state."""
 
     @abc.abstractmethod
     def outcomes(self, state: StateT, action: Int[Array, ""]) -> tuple[Float[Array, " outcomes"], TimeStep[StateT]]:

@@ -7,23 +7,25 @@ own afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mccpo.algo import NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
-from mccpo.algo.neural import Episodes
+from mccpo.algo import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
+from mccpo.algo.engine import gather
+from mccpo.algo.judging import Episodes
+from mccpo.algo.neural import EVALUATION_EPISODES
 from mccpo.algo.ppo import Progress
 from mccpo.env import Environment, check_budgets
 from mccpo.evaluation import Curves, Summary, metrics_of, summarise
 from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import Values
+from mccpo.experiments.cache import anchor_key
 from mccpo.experiments.finite import Outcome
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Options, Session, Stage
 
-EVALUATION_EPISODES = 200
 DEFAULT_KAPPA = 0.9
 ANCHOR = "unconstrained"
 
@@ -47,35 +49,73 @@ def anchor(env: Environment[Any], options: Options, session: Session) -> Anchore
     """Trains the unconstrained policies that everything else is relative to."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
-    runs = _train(env, (ANCHOR,), {}, plan, f"{env.name} {ANCHOR}", session)
+    runs = _train(env, (ANCHOR,), {}, plan, f"{env.name} {ANCHOR}", session, key=anchor_key(env, plan))
     seen = _judge(env, (ANCHOR,), runs, plan)
     return Anchored(env, plan, runs, _mean([_values(env, seen, 0, seed) for seed in range(plan.seeds)]))
 
 
+class Trained(NamedTuple):
+    """One method's runs, seed by seed: its place among those that were trained together."""
+
+    spec: MethodSpec
+    runs: NeuralRuns
+    place: int
+
+
 def run(
-    anchored: Anchored, methods: tuple[str, ...], budgets: dict[str, float], label: str, session: Session
+    anchored: Anchored, methods: Sequence[str | MethodSpec], budgets: dict[str, float], label: str, session: Session
 ) -> Outcome:
     """Trains the methods under the budgets and judges what validation selected."""
-    env, plan = anchored.env, anchored.plan
+    trained = train(anchored, methods, budgets, label, session)
+    rows = {name: _row(anchored, one, budgets) for name, one in trained.items()}
+    return Outcome(rows, curves(anchored, trained))
+
+
+def train(
+    anchored: Anchored, methods: Sequence[str | MethodSpec], budgets: dict[str, float], label: str, session: Session
+) -> dict[str, Trained]:
+    """Trains the methods under the budgets, all at once; gives them by name, in the order in which they were named."""
+    specs = [method_spec(method) if isinstance(method, str) else method for method in methods]
     # A filter acts at execution only: a post-hoc policy is trained as the unconstrained one is, seed by seed.
-    learners = tuple(name for name in methods if not _as_unconstrained(name))
-    found = {name: (anchored.runs, 0) for name in methods if _as_unconstrained(name)}
-    if learners:
-        trained = _train(env, learners, budgets, plan, label, session)
-        found |= {name: (trained, place) for place, name in enumerate(learners)}
-    rows = {name: _row(anchored, name, *found[name], budgets) for name in methods}
-    curves = {name: _curves(env, runs.curves, place) for name, (runs, place) in found.items()}
-    return Outcome(rows, Curves(anchored.runs.steps, {name: curves[name] for name in methods}, unit="steps"))
+    learners = [spec for spec in specs if not _as_unconstrained(spec)]
+    runs = _train(anchored.env, learners, budgets, anchored.plan, label, session) if learners else anchored.runs
+    places = {spec.name: place for place, spec in enumerate(learners)}
+    return {
+        spec.name: Trained(spec, runs, places[spec.name]) if spec.name in places else Trained(spec, anchored.runs, 0)
+        for spec in specs
+    }
 
 
-def _as_unconstrained(method: str) -> bool:
-    spec = method_spec(method)
-    return not (spec.masked or spec.constrained or spec.shaping)
+def curves(anchored: Anchored, trained: Mapping[str, Trained]) -> Curves:
+    """The training curves of every method."""
+    values = {name: _curves(anchored.env, one.runs.curves, one.place) for name, one in trained.items()}
+    return Curves(anchored.runs.steps, values, unit="steps")
+
+
+def measured(
+    anchored: Anchored, one: Trained, budgets: dict[str, float], env: Environment[Any] | None = None
+) -> dict[str, Summary]:
+    """What a method's policies are worth on fresh episodes, of another environment than they were trained on if given.
+
+    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
+    """
+    env, plan = env or anchored.env, anchored.plan
+    policies = one.runs.selected[one.place : one.place + 1]
+    seen = evaluate_neural(env, [one.spec], policies, episodes=EVALUATION_EPISODES, seed=plan.seed)
+    seeds = [metrics_of(_values(env, seen, 0, seed), anchored.anchor, env, budgets) for seed in range(plan.seeds)]
+    row = {metric: summarise([seed[metric] for seed in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+    if type(env).truly_ready is not Environment.truly_ready:
+        row["true_violation_rate"] = summarise((seen.untrue.sum(axis=-1) / seen.length.sum(axis=-1))[0])
+    return row
+
+
+def _as_unconstrained(spec: MethodSpec) -> bool:
+    return replace(spec, name=ANCHOR, filter="none") == method_spec(ANCHOR)
 
 
 def _train(
     env: Environment[Any],
-    methods: tuple[str, ...],
+    methods: Sequence[MethodSpec],
     budgets: dict[str, float],
     plan: NeuralPlan,
     label: str,
@@ -89,7 +129,7 @@ def _train(
 
     return train_neural(
         env,
-        [method_spec(name) for name in methods],
+        methods,
         budgets,
         plan,
         resume=session.load(label) if session.load is not None else None,
@@ -97,25 +137,15 @@ def _train(
     )
 
 
-def _judge(env: Environment[Any], methods: tuple[str, ...], runs: NeuralRuns, plan: NeuralPlan) -> Episodes:
-    specs = [method_spec(name) for name in methods]
-    return evaluate_neural(env, specs, runs.selected, episodes=EVALUATION_EPISODES, seed=plan.seed)
-
-
-def _row(
-    anchored: Anchored, method: str, runs: NeuralRuns, place: int, budgets: dict[str, float]
-) -> dict[str, Summary]:
-    env, plan = anchored.env, anchored.plan
-    spec = method_spec(method)
-    seen = evaluate_neural(env, [spec], runs.selected[place : place + 1], episodes=EVALUATION_EPISODES, seed=plan.seed)
-    seeds = [metrics_of(_values(env, seen, 0, seed), anchored.anchor, env, budgets) for seed in range(plan.seeds)]
-    row = {metric: summarise([seed[metric] for seed in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+def _row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
+    spec, runs, place = one
+    row = measured(anchored, one, budgets)
     row["prerequisite_violations_training"] = summarise(
         np.asarray(runs.curves.violation_steps)[place].sum(axis=1).astype(float)
     )
     if spec.constrained:
         for name in budgets:
-            row[f"lambda_{name}"] = summarise(runs.multipliers[place, :, env.cost_names.index(name)])
+            row[f"lambda_{name}"] = summarise(runs.multipliers[place, :, anchored.env.cost_names.index(name)])
     if spec.masked:
         row["frontier_events"] = summarise(np.asarray(runs.curves.frontier_events)[place].mean(axis=1))
     return row

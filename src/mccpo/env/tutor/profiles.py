@@ -7,7 +7,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 
@@ -35,9 +35,6 @@ class Tutor(Tutoring[None]):
         rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
         right = lesson.K * (1 - self.slip) + (1 - lesson.K) * self.guess
         return Progress(K=lesson.K + rate * (1 - lesson.K), correct=jax.random.uniform(key) < right, latent=None)
-
-    def truly_ready(self, state: TutorState[None]) -> Bool[Array, " actions"]:
-        return self.observe(state).action_mask
 
 
 class Tutor25(Tutor):

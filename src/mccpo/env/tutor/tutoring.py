@@ -152,10 +152,6 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def teach(self, key: PRNGKeyArray, state: TutorState[LatentT], lesson: Lesson) -> Progress[LatentT]:
         """What a lesson brings about; what it says of the no-op's answer and mastery is not used."""
 
-    @abc.abstractmethod
-    def truly_ready(self, state: TutorState[LatentT]) -> Bool[Array, " actions"]:
-        """The actions whose concept the learner is ready for in truth, whatever K says."""
-
     @property
     @abc.abstractmethod
     def largest_fall(self) -> float:

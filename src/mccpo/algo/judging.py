@@ -1,0 +1,120 @@
+"""Whole episodes of a policy as it is executed: no frontier mixing, and the method's filter where it has one.
+
+Arrays are (…, episode): see `mccpo.algo.network` for why the batch comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.algo.masked import masked_softmax, sample
+from mccpo.algo.method import Method, execute
+from mccpo.algo.rollout import network_of
+from mccpo.env import Environment, Observation, TimeStep
+
+
+class Moment(NamedTuple):
+    """One step of many episodes: what was seen, done and brought about. `alive` is false once an episode has ended."""
+
+    state: Any
+    obs: Observation
+    action: Int[Array, " episodes"]
+    step: TimeStep[Any]
+    alive: Bool[Array, " episodes"]
+
+
+class Episodes(NamedTuple):
+    """What a policy did in episodes of its own, one entry an episode. `ret` and `costs` are discounted.
+
+    `unready` counts the steps that taught what was not ready by the environment's account, `untrue` those that taught
+    what the learner was in truth not ready for, where K is an estimate.
+    """
+
+    ret: Float[Array, " episodes"]
+    costs: Float[Array, "costs episodes"]
+    engagement: Float[Array, " episodes"]
+    gain: Float[Array, " episodes"]
+    violates: Bool[Array, " episodes"]
+    unready: Float[Array, " episodes"]
+    untrue: Float[Array, " episodes"]
+    length: Float[Array, " episodes"]
+
+
+def trace(
+    env: Environment[Any],
+    method: Method,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+    look: Callable[[Moment], Any],
+) -> Any:
+    """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
+    network = network_of(env)
+    hack = jnp.asarray(env.hack)
+    beginning, playing = jax.random.split(key)
+    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))
+
+    def act(carry: Any, draw: PRNGKeyArray) -> tuple[Any, Any]:
+        state, obs, alive = carry
+        choosing, moving = jax.random.split(draw)
+        mask = obs.action_mask | ~method.masked
+        logits, _ = network.apply(parameters, obs.features)
+        probs = masked_softmax(logits, mask, axis=0).probs
+        executed = execute(method, probs.T, obs.action_mask.T, hack).T
+        action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
+        keys = jax.random.split(moving, episodes)
+        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
+        after = (step.state, step.obs, alive & ~(step.terminated | step.truncated))
+        return after, look(Moment(state, obs, action, step, alive))
+
+    first = (state, obs, jnp.ones(episodes, bool))
+    return jax.lax.scan(act, first, jax.random.split(playing, env.horizon))[1]
+
+
+def judge(
+    env: Environment[Any],
+    method: Method,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+) -> Episodes:
+    """What the executed policy is worth in episodes played for the purpose."""
+    seen = trace(env, method, parameters, key, episodes, lambda moment: account(env, moment))
+    return summed(env, seen)
+
+
+def account(env: Environment[Any], moment: Moment) -> Episodes:
+    """What one step adds to its episodes, undiscounted; nothing once they have ended."""
+    step, counts = moment.step, moment.alive.astype(jnp.float32)
+    which = jnp.array([name in env.constrained for name in env.cost_names])[:, None]
+    ready = jnp.vstack([jax.vmap(env.truly_ready, in_axes=-1, out_axes=-1)(moment.state), jnp.ones_like(moment.alive)])
+    return Episodes(
+        ret=counts * step.reward,
+        costs=counts * step.costs,
+        engagement=counts * step.reward,
+        gain=counts * step.gain,
+        violates=((step.costs > 0) & which).any(axis=0) & moment.alive,
+        unready=counts * step.unready,
+        untrue=counts * ~jnp.take_along_axis(ready, moment.action[None], axis=0)[0],
+        length=counts,
+    )
+
+
+def summed(env: Environment[Any], steps: Episodes) -> Episodes:
+    """Episodes from the account of their steps, time first."""
+    discount = env.gamma ** jnp.arange(steps.length.shape[0])
+    return Episodes(
+        ret=jnp.tensordot(discount, steps.ret, axes=1),
+        costs=jnp.tensordot(discount, steps.costs, axes=1),
+        engagement=steps.engagement.sum(axis=0),
+        gain=steps.gain.sum(axis=0),
+        violates=steps.violates.any(axis=0),
+        unready=steps.unready.sum(axis=0),
+        untrue=steps.untrue.sum(axis=0),
+        length=steps.length.sum(axis=0),
+    )

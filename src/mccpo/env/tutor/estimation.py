@@ -1,0 +1,143 @@
+"""The tutor that goes by an estimate: mastery seen through noise, bias and delay, lessons given to the true learner."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Generic, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env.tutor.tutoring import LatentT, Tutoring, TutorState
+from mccpo.env.types import Environment, Filter, Observation, TimeStep
+from mccpo.errors import InputError
+
+
+class EstimatedState(NamedTuple, Generic[LatentT]):
+    """A learner, and what the tutor takes it for.
+
+    **Fields:**
+
+    - `learner`: the state of the inner environment.
+    - `past`: its K now, one step ago, and so on; before the first step, as it was at the start.
+    - `estimate`: K̂, which the tutor sees in place of K.
+    """
+
+    learner: TutorState[LatentT]
+    past: Float[Array, "steps concepts"]
+    estimate: Float[Array, " concepts"]
+
+
+class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
+    """A tutoring environment whose mastery a policy sees only as an estimate.
+
+    In every step, each concept has an error ε of its own from the standard normal distribution:
+
+        K̂ = K of `delay` steps ago + bias + sigma·ε, held to [0, 1]
+
+    The observation shows K̂ in place of K, and the ready mask is that of K̂; novelty, the last action and the time are
+    known as they are. Lessons act on the inner environment's own state, so that reward, costs, gain and `unready` are
+    the truth: even a masked policy can now teach what the learner is not ready for. A concept without prerequisites is
+    always ready, so the mask is never empty. Where the inner K is an estimate itself (`tutor-15-bkt`), `unready` goes
+    by that K and `truly_ready` by what the learner has mastered.
+
+    **Parameters:**
+
+    - `env`: the tutoring environment.
+    - `sigma`, `bias`: of the error.
+    - `delay`: in steps, at most `longest`.
+    - `caution`: added to the threshold θ of the ready mask, up to 1 in all, so that the gate opens only where the
+      estimate leaves some room for its error. What the learner is ready for in truth still goes by θ.
+
+    All but `longest` are leaves of the environment, so that `vmap` can run over them (`eqx.tree_at`), and another level
+    is not another program.
+    """
+
+    name: ClassVar[str] = "estimated"
+    cost_names: ClassVar[tuple[str, ...]] = Tutoring.cost_names
+    constrained: ClassVar[tuple[str, ...]] = Tutoring.constrained
+    filter: ClassVar[Filter] = Tutoring.filter
+
+    env: Tutoring[LatentT]
+    sigma: Float[Array, ""]
+    bias: Float[Array, ""]
+    delay: Int[Array, ""]
+    caution: Float[Array, ""]
+    longest: int = eqx.field(static=True)
+    action_names: tuple[str, ...] = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    gamma: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        env: Tutoring[LatentT],
+        *,
+        sigma: float = 0.0,
+        bias: float = 0.0,
+        delay: int = 0,
+        caution: float = 0.0,
+        longest: int = 10,
+    ) -> None:
+        if not isinstance(env, Tutoring):
+            raise InputError("only a tutor has graded mastery to estimate", fix="give a tutoring environment")
+        if not 0 <= sigma < math.inf:
+            raise InputError(f"sigma is {sigma}", fix="give a standard deviation of at least 0")
+        if not -1 <= bias <= 1:
+            raise InputError(f"bias is {bias}", fix="give a number from -1 to 1")
+        if not 0 <= caution <= 1:
+            raise InputError(f"caution is {caution}", fix="give a margin from 0 to 1")
+        if not _is_count(longest):
+            raise InputError(f"longest is {longest}", fix="give a whole number of steps of at least 0")
+        if not _is_count(delay) or delay > longest:
+            raise InputError(f"delay is {delay}", fix=f"give a whole number of steps from 0 to {longest}")
+        self.env, self.longest = env, longest
+        self.sigma, self.bias, self.caution = (jnp.asarray(level, jnp.float32) for level in (sigma, bias, caution))
+        self.delay = jnp.asarray(delay, jnp.int32)
+        self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
+
+    @property
+    def num_features(self) -> int:
+        return self.env.num_features
+
+    @property
+    def hack(self) -> Bool[np.ndarray, " actions"]:
+        return self.env.hack
+
+    @property
+    def cost_bounds(self) -> Float[np.ndarray, " costs"]:
+        return self.env.cost_bounds
+
+    def observe(self, state: EstimatedState[LatentT]) -> Observation:
+        threshold = jnp.minimum(self.env.theta + self.caution, 1.0)
+        gated = eqx.tree_at(lambda env: env.theta, self.env, threshold)
+        return gated.observe(state.learner._replace(K=state.estimate))
+
+    def truly_ready(self, state: EstimatedState[LatentT]) -> Bool[Array, " actions"]:
+        return self.env.truly_ready(state.learner)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[EstimatedState[LatentT], Observation]:
+        starting, erring = jax.random.split(key)
+        learner, _ = self.env.reset(starting)
+        state = self._estimated(erring, learner, jnp.tile(learner.K, (self.longest + 1, 1)))
+        return state, self.observe(state)
+
+    def step(
+        self, key: PRNGKeyArray, state: EstimatedState[LatentT], action: Int[Array, ""]
+    ) -> TimeStep[EstimatedState[LatentT]]:
+        moving, erring = jax.random.split(key)
+        step = self.env.step(moving, state.learner, action)
+        after = self._estimated(erring, step.state, jnp.concatenate([step.state.K[None], state.past[:-1]]))
+        return TimeStep(**step._asdict() | {"state": after, "obs": self.observe(after)})
+
+    def _estimated(
+        self, key: PRNGKeyArray, learner: TutorState[LatentT], past: Float[Array, "steps concepts"]
+    ) -> EstimatedState[LatentT]:
+        error = self.bias + self.sigma * jax.random.normal(key, learner.K.shape)
+        return EstimatedState(learner, past, jnp.clip(past[self.delay] + error, 0.0, 1.0))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
