@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -17,3 +18,12 @@ def _ctrl_c_acts() -> None:
     """A test run that was started in the background inherits an ignored Ctrl-C, and so would what it starts itself."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What commands leave for later ones must neither come from the user's own runs nor go to them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MCCPO_CACHE", raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

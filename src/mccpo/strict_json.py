@@ -8,10 +8,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mccpo.errors import InputError
+
 
 def dump_json(value: Any, *, indent: int | None = None) -> str:
     """JSON that any reader takes, in the order given: NaN and infinities become null, arrays become lists."""
     return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def read_json(path: Path, *, fix: str) -> dict[str, Any]:
+    """Reads a JSON object from a file of ours; `fix` says what to do where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}", fix="run it again") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is not a JSON object", fix="run it again")
+    return content
 
 
 def _plain(value: Any) -> Any:

@@ -358,7 +358,7 @@ def test_advantages_are_standardised_after_pricing(played):
     playing, rollout = played("mc-cpo")
     policy = 0.4 * jax.random.normal(jax.random.key(1), (network_of(ENV).size,))
     prices = jnp.array([40.0, 0.0, 2.0])
-    batch = ppo._batch(ENV, BUDGETS, PPOSettings(), policy, playing, rollout, prices)
+    batch = ppo._batch(ENV, BUDGETS, PPOSettings(), policy, playing, rollout, prices, jnp.ones(()))
     scale = np.concatenate([[1.0], ENV.cost_bounds])[:, None] * ENV.discounted_horizon / 2
     last = np.asarray(network_of(ENV).apply(policy, playing.obs.features)[1]) * scale
     values = rollout.values * scale
@@ -385,7 +385,7 @@ def test_a_cost_that_is_always_zero_does_not_spoil_training():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"environments": 64, "minibatch": 32}, {"environments": 8, "minibatch": 20}, {"rollout": 100}, {"epochs": 0}],
+    [{"environments": 64, "minibatch": 32}, {"environments": 8, "minibatch": 20}, {"rollout": 101}, {"epochs": 0}],
 )
 def test_sizes_that_cannot_be_cut_up_are_refused(wrong):
     with pytest.raises(InputError, match=r"minibatch|at least 1"):

@@ -36,6 +36,18 @@ def test_a_run_becomes_a_page(results: object) -> None:
     assert "Return during training" in Path("run/report.html").read_text()
 
 
+def test_the_curves_of_a_setting_are_found_by_table_and_name() -> None:
+    columns = {"method": "mc-cpo", "seed": np.zeros(2, int), "episodes": [1, 2], "return": [0.5, 1.0], "unit": "steps"}
+    frames = [pl.DataFrame({"part": part, **columns}) for part in ("t κ=0.9", "other κ=0.9", "t2 κ=0.9")]
+    pl.concat(frames).write_parquet("run/metrics.parquet")
+    settings = {name: {"rows": one_cell()["rows"]} for name in ("κ=0.9", "κ=1.02")}
+    assert report({"table": "t", "settings": settings}) == 0
+    page = Path("run/report.html").read_text()
+    assert page.count("Return during training") == 1
+    assert "During training at κ=0.9" in page
+    assert "Training steps" in page
+
+
 @pytest.mark.parametrize(
     ("results", "message"),
     [

@@ -95,8 +95,30 @@ def test_the_environment_keeps_that_estimate(random_lessons):
             K[v] += 0.08 * (1.0 if ready else 0.1) * (1 - K[v])
             assert bool(steps.unready[learner, t]) is not ready
             assert steps.gain[learner, t] == pytest.approx(K[v] - before, abs=1e-5)
-            assert steps.costs[learner, t, 0] == pytest.approx(max(0, 0.022 - (K[v] - before)), abs=1e-5)
+            expected = 0.08 * (1.0 if ready else 0.1) * (1 - before)
+            assert steps.costs[learner, t, 0] == pytest.approx(max(0, 0.022 - expected), abs=1e-5)
         np.testing.assert_allclose(steps.state.K[learner, -1], K, atol=1e-5)
+
+
+@pytest.mark.parametrize("K", [0.2, 0.6, 0.95])
+def test_lessons_are_priced_by_what_the_estimate_expects_of_them(K):
+    """Over learners who are as the estimate says, the mean change of K is the gain that the costs go on."""
+    env = TutorBKT(groups=ALIKE, K0=K)
+    keys = jax.random.split(jax.random.key(3), 20_000)
+    state, _ = jax.vmap(env.reset)(keys)
+    step = jax.device_get(jax.jit(jax.vmap(env.step, in_axes=(0, 0, None)))(keys, state, jnp.array(0)))
+    spread = step.gain.std() / math.sqrt(len(keys))
+    assert abs(step.gain.mean() - 0.08 * (1 - K)) < 4 * spread
+    np.testing.assert_allclose(step.costs[:, 0], max(0.0, 0.022 - 0.08 * (1 - K)), atol=1e-6)
+
+
+def test_costs_can_be_on_the_realised_change(random_lessons):
+    _, states, _, _ = random_lessons
+    state = jax.tree.map(lambda leaf: jnp.asarray(leaf[0, 50]), states)
+    step = teach_many(TutorBKT(costs_on="realised"), state, 1)
+    np.testing.assert_allclose(step.costs[:, 0], np.maximum(0, 0.022 - step.gain), atol=1e-6)
+    with pytest.raises(InputError, match="costs_on is 'luck'; choose from"):
+        TutorBKT(costs_on="luck")
 
 
 def test_the_estimate_can_fall_and_the_ready_set_shrink_but_nothing_is_unlearnt(random_lessons):
@@ -182,7 +204,7 @@ def test_the_estimate_is_calibrated_where_all_learners_are_alike():
 
 @pytest.mark.parametrize(("guess", "slip"), [(0.2, 0.1), (0.05, 0.3), (0.3, 0.0)])
 def test_the_bound_on_costs_is_the_worst_answer(guess, slip):
-    env = TutorBKT(guess=guess, slip=slip)
+    env = TutorBKT(guess=guess, slip=slip, costs_on="realised")
     K = np.linspace(0, 1, 100_001)
     fall = K - np.asarray(posterior(K, False, guess, slip))
     worst = fall[:-1].max() if slip == 0 else fall.max()  # certain mastery that cannot slip stays certain

@@ -16,7 +16,7 @@ SMALL = Options(methods=METHODS, seeds=1, steps=30_000, kappa=(0.9, 0.7))
 
 @pytest.fixture(scope="module")
 def told():
-    """What a session is told, as (label, point, points)."""
+    """What a session is told, as (stage, point)."""
     return []
 
 
@@ -85,12 +85,12 @@ def test_a_filter_at_execution_is_trained_as_without_it(produced, results):
         np.testing.assert_array_equal(values, curves["post-hoc"][metric])
 
 
-def test_a_session_is_told_of_every_part(told):
-    labels = list(dict.fromkeys(label for label, _, _ in told))
-    assert labels == ["tutor-15 unconstrained", "tutor-15 κ=0.9", "tutor-15 κ=0.7"]
-    for label in labels:
-        points = [(point, total) for name, point, total in told if name == label]
-        assert points == [(point, points[-1][1]) for point in range(1, points[-1][1] + 1)]
+def test_a_session_is_told_of_every_stage_from_its_beginning(told, results):
+    stages = list(dict.fromkeys(stage for stage, _ in told))
+    assert [stage.label for stage in stages] == ["tutor-15 unconstrained", "tutor-15 κ=0.9", "tutor-15 κ=0.7"]
+    for stage in stages:
+        assert [point for one, point in told if one == stage] == list(range(stage.points + 1))
+        assert (stage.points * stage.steps_per_point, stage.unit) == (results["protocol"]["steps"], "steps")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from mccpo.env import FiniteEnvironment, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
-from mccpo.experiments.runs import RunFolder, read_checkpoint, read_curves
+from mccpo.experiments.curve_file import read_curves
+from mccpo.experiments.runs import RunFolder, read_checkpoint
 
 METHODS = ("unconstrained", "mc-cpo")
 
@@ -67,6 +68,13 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"part\.safetensors is not a checkpoint"):
         read_checkpoint(path)
+
+
+@pytest.mark.parametrize("unit", ["episodes", "steps"])
+def test_curves_come_back_in_their_unit(tmp_path: Path, unit: str) -> None:
+    curves = Curves(np.array([1, 2]), {"mc-cpo": {"return": np.array([[0.5, 0.6]])}}, unit=unit)
+    RunFolder(tmp_path / "run", {"run": "x"}).finish({}, {"part": curves})
+    assert read_curves(tmp_path / "run" / "metrics.parquet")["part"].unit == unit
 
 
 def test_curves_come_back_as_they_were(tmp_path: Path) -> None:

@@ -110,24 +110,119 @@ def training(points: int = 40, seeds: int = 3) -> Curves:
     return Curves(x, values)
 
 
-EXAMPLES: dict[str, tuple[dict[str, Any], Curves | None]] = {
+def taught(order: list[int], concepts: int = 6, steps: int = 20) -> dict[str, Any]:
+    """The conduct of a tutor that teaches the concepts of a chain in turn, as often as they stand in `order`."""
+    mastery = np.full((steps + 1, concepts), 0.2)
+    ready, chosen = np.zeros((steps, concepts)), np.zeros((steps, concepts))
+    for step in range(steps):
+        concept = order[step % len(order)]
+        ready[step] = [1.0, *(mastery[step, :-1] >= 0.7)]
+        chosen[step, concept] = 1.0
+        mastery[step + 1] = mastery[step]
+        mastery[step + 1, concept] += 0.3 * (1.0 - mastery[step, concept])
+    names = [f"v{concept}" for concept in range(concepts)]
+    return {"concepts": names, "mastery": mastery.tolist(), "ready": ready.tolist(), "chosen": chosen.tolist()}
+
+
+INFEASIBLE = {
+    "what": "no policy meets c3 ≤ 5.71",
+    "fix": "raise all budgets by a factor of at least 1.26",
+    "conflict": ["c3"],
+    "least": {"c3": 7.2},
+    "scale": 1.26,
+}
+
+
+def tutored() -> dict[str, Any]:
+    """A table of the neural learner with everything that it may say beyond its rows."""
+    groups = ("fast", "slow")
+    return {
+        **compared(),
+        "table": "tutor-15",
+        "requirements": ["progress in 60 % of all windows: c2 ≤ 0.55"],
+        "conduct": {"unconstrained": taught([0]), "mc-cpo": taught([0, 1])},
+        "groups": {"mc-cpo": {name: {"dK": 2.0 - at, "time_to_unlock": 30.0 + at} for at, name in enumerate(groups)}},
+        "certificate": {
+            "confidence": 0.95,
+            "passed": False,
+            "method": "mc-cpo",
+            "episodes": 2000,
+            "budgets": {"c3": {"budget": 17.1, "bound": 17.2, "mean": 17.0, "passed": False, "normal": 17.1}},
+            "prerequisite": {
+                "bound": 0.0,
+                "mean": 0.0,
+                "budget": None,
+                "passed": None,
+                "reason": "the mask forbids it",
+            },
+        },
+        "fronts": {
+            "unconstrained": [{"kappa": 0.9, "return": 34.6, "rhsi_ratio": 69.9, "satisfaction_strict": 0.0}],
+            "mc-cpo": [
+                {"kappa": 0.9, "return": 33.4, "rhsi_ratio": 44.0, "satisfaction_strict": 1.0},
+                {"kappa": 0.5, "return": 28.8, "rhsi_ratio": 19.0, "satisfaction_strict": 0.9},
+                {"kappa": 0.3, "infeasible": INFEASIBLE},
+            ],
+        },
+        "paper_points": [
+            {"label": "theirs", "return": 32.3, "rhsi_ratio": 45.0},
+            {"label": "theirs too", "return": 32.3, "rhsi_ratio": 40.0},
+        ],
+        "noise": {
+            "kinds": {
+                kind: [
+                    {"level": 0.1, "mc-cpo": {"return": 33.0, "true_violation_rate": 0.02, "satisfaction_strict": 0.9}},
+                    {"level": 0.0, "mc-cpo": {"return": 33.4, "true_violation_rate": 0.0, "satisfaction_strict": 1.0}},
+                ]
+                for kind in ("sigma", "delay")
+            }
+        },
+    }
+
+
+def by_kappa() -> tuple[dict[str, Any], dict[str, Curves]]:
+    """Two settings with budgets and curves of their own, and curves of a part that is no setting."""
+    parts = {"κ=0.9": 17.1, "κ=1.02": 19.4}
+    settings = {name: {"rows": rows(3), "budgets": {"c3": budget}} for name, budget in parts.items()}
+    raw = {"table": "tutor-15", "title": "Two levels", "settings": settings}
+    return raw, {name: neural_training(seed) for seed, name in enumerate([*parts, "κ=7"])}
+
+
+def neural_training(seed: int = 0, points: int = 12, seeds: int = 3) -> Curves:
+    """Curves over steps, in which the post-hoc policy is trained as the unconstrained one is."""
+    rng = np.random.default_rng(seed)
+    values: dict[str, dict[str, np.ndarray]] = {}
+    for method in METHODS:
+        centres = {"return": 33.0, "rhsi_ratio_discounted": 20.0, "J_c3": 17.0, "frontier_events": 0.5}
+        values[method] = {name: centre * rng.uniform(0.9, 1.1, (seeds, points)) for name, centre in centres.items()}
+        price = rng.uniform(0.2, 0.4, (seeds, points)) if method.startswith("mc-cpo") else np.zeros((seeds, points))
+        values[method] |= {"lambda_c3": price, "lambda_c2": np.zeros((seeds, points))}
+    values["post-hoc"] = {name: value.copy() for name, value in values["unconstrained"].items()}
+    return Curves(8192 * np.arange(1, points + 1), values, unit="steps")
+
+
+Trained = Curves | dict[str, Curves] | None
+
+EXAMPLES: dict[str, tuple[dict[str, Any], Trained]] = {
     "beside the paper": (chain(), training()),
     "one seed": (chain(1), training(seeds=1)),
     "without paper and optimum": (compared(), None),
     "settings": (reward_gap(), None),
     "many points": (compared(), training(points=600)),
+    "tutor": (tutored(), neural_training()),
+    "settings with curves": by_kappa(),
 }
 
 
 @pytest.fixture(params=EXAMPLES.values(), ids=EXAMPLES.keys())
-def example(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Curves | None]:
+def example(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Trained]:
     """Each of the examples in turn."""
-    pair: tuple[dict[str, Any], Curves | None] = request.param
+    pair: tuple[dict[str, Any], Trained] = request.param
     return pair
 
 
 @pytest.fixture
-def examples() -> list[tuple[dict[str, Any], Curves | None]]:
+def examples() -> list[tuple[dict[str, Any], Trained]]:
     """All of the examples."""
     return list(EXAMPLES.values())
 
@@ -136,3 +231,15 @@ def examples() -> list[tuple[dict[str, Any], Curves | None]]:
 def beside_paper() -> dict[str, Any]:
     """A fresh copy of the fullest example, for tests that change it."""
     return chain()
+
+
+@pytest.fixture
+def tutor() -> dict[str, Any]:
+    """A fresh copy of the table of the neural learner."""
+    return tutored()
+
+
+@pytest.fixture
+def two_levels() -> tuple[dict[str, Any], dict[str, Curves]]:
+    """A table of two settings, with the curves of its parts."""
+    return by_kappa()

@@ -18,7 +18,7 @@ from mccpo.evaluation.curves import Curves
 from mccpo.report.html import render, write_report
 
 VOID = {"meta"}
-Example = tuple[dict[str, Any], Curves | None]
+Example = tuple[dict[str, Any], Curves | dict[str, Curves] | None]
 
 
 class Outline(HTMLParser):
@@ -128,6 +128,8 @@ def test_the_optimum_is_the_first_column(beside_paper: dict[str, Any]) -> None:
     assert columns[:3] == ["", "Exact optimum", "Unconstrained"]
     row = page.partition('scope="row">Return</th>')[2]
     assert re.match(r'<td class="optimum">3\.6758</td>', row.strip())
+    beside_paper["optimum"]["satisfaction_strict"] = 1.0
+    assert '<td class="optimum">yes</td>' in render([beside_paper], [None], manifest=None)
 
 
 FRONT = [{"kappa": kappa, "return": 2.45 + kappa, "J_c4": 4.9 * kappa, "rhsi_ratio": kappa} for kappa in (0.9, 0.7)]
@@ -191,3 +193,64 @@ def test_no_results_or_a_missing_curve_is_refused() -> None:
         render([], [], manifest=None)
     with pytest.raises(InputError, match="1 results with 0 curves"):
         render([{"table": "t"}], [], manifest=None)
+
+
+def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> None:
+    page = render([tutor], [None], manifest=None)
+    box, found = page.index('class="infeasible"'), page.index('class="finding"')
+    assert box < found
+    text = Outline(page).text
+    assert "The budgets at κ=0.3 cannot be met. No policy meets c3 ≤ 5.71." in text
+    assert "Raise all budgets by a factor of at least 1.26." in text
+    assert "In conflict: c3; least that can be reached: c3 7.2; all budgets would be reachable at 1.26 times" in text
+
+
+def test_budgets_that_could_be_met_are_not_said_to_be_impossible(tutor: dict[str, Any]) -> None:
+    tutor["infeasible"] = {"feasible": True, "what": "c3 ≤ 9 can be met", "scaling": 0.9}
+    text = Outline(render([tutor], [None], manifest=None)).text
+    assert "The budgets could be met, but were not. c3 ≤ 9 can be met." in text
+    assert "0.9 times their size" not in text
+    tutor["infeasible"] |= {"feasible": False, "scaling": 1.3}
+    assert "1.3 times their size" in Outline(render([tutor], [None], manifest=None)).text
+
+
+def test_a_setting_that_cannot_be_met_needs_no_rows(tutor: dict[str, Any]) -> None:
+    verdict = {"what": "no policy meets c3 ≤ 5.71"}
+    rows = tutor["rows"]
+    both = {"table": "t", "settings": {"κ=0.3": {"infeasible": verdict}, "κ=0.9": {"rows": rows}}}
+    assert "MC-CPO returns" in Outline(render([both], [None], manifest=None)).text
+    none = {"table": "t", "infeasible": verdict}
+    assert "No policy meets these budgets, so none was trained." in Outline(render([none], [None], manifest=None)).text
+
+
+def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, Any]) -> None:
+    page = render([tutor], [None], manifest=None)
+    text = Outline(page).text
+    assert "progress in 60 % of all windows: c2 ≤ 0.55" in text
+    assert "it cannot be said with 95 % confidence that J(c3) is within budget (MC-CPO in 2,000 fresh episodes)" in text
+    assert re.search(r"J\(c3\)17\.0017\.2017\.10✗ failed", text)
+    assert "Unready steps: the mask forbids it." in text
+    assert re.search(r"fast2\.000.{0,3}30\.00", text)
+    assert re.search(r"slow▾ 1\.000.{0,3}▾ 31\.00", text)
+    assert "Time to unlock" in text.partition("What the metrics mean")[2]
+    tutor["groups"]["mc-cpo"]["slow"] = tutor["groups"]["mc-cpo"]["fast"]
+    alike = Outline(render([tutor], [None], manifest=None)).text
+    assert "slow2.000" in alike
+
+
+def test_a_certificate_that_passes_says_so(tutor: dict[str, Any]) -> None:
+    tutor["certificate"] = {"confidence": 0.99, "passed": True, "budgets": {}}
+    assert (
+        "✓ passed: with 99 % confidence, every cost is within its budget."
+        in Outline(render([tutor], [None], manifest=None)).text
+    )
+
+
+def test_of_many_settings_only_the_first_is_open(tutor: dict[str, Any]) -> None:
+    few = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(4)}}
+    many = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
+    folded = "<details><summary>σ=1</summary>"
+    assert folded not in render([few], [None], manifest=None)
+    page = render([many], [None], manifest=None)
+    assert folded in page
+    assert "<details><summary>σ=0</summary>" not in page

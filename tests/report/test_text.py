@@ -21,7 +21,7 @@ def printed(raw: dict[str, Any], width: int = 100) -> str:
     return captured.get()
 
 
-def test_every_shape_fits_into_100_columns(example: tuple[dict[str, Any], Curves | None]) -> None:
+def test_every_shape_fits_into_100_columns(example: tuple[dict[str, Any], Curves | dict[str, Curves] | None]) -> None:
     text = printed(example[0])
     assert max(len(line) for line in text.splitlines()) <= 100
     for setting in Results.parse(example[0]).settings:
@@ -49,6 +49,26 @@ def test_without_a_paper_there_are_no_lines_for_it(beside_paper: dict[str, Any])
 def test_a_name_that_looks_like_markup_is_shown_as_it_is(beside_paper: dict[str, Any]) -> None:
     rows = {"[red]x[/red]": beside_paper["rows"]["mc-cpo"]}
     assert "[red]x[/red]" in printed({"table": "t", "title": "[bold]", "rows": rows})
+
+
+def test_what_cannot_be_met_and_what_is_certified_is_told(tutor: dict[str, Any]) -> None:
+    lines = printed(tutor, width=200).splitlines()
+    assert lines[1].startswith("infeasible at κ=0.3: no policy meets c3 ≤ 5.71; raise all budgets")
+    assert any(line.startswith("certificate failed: it cannot be said with 95 % confidence") for line in lines)
+
+
+def test_levels_of_noise_are_rows(tutor: dict[str, Any]) -> None:
+    lines = [" ".join(line.split()) for line in printed(tutor).splitlines()]
+    assert "sigma 0 33.40 0 % 100 %" in lines
+    assert "delay 0.1 33.00 2 % 90 %" in lines
+
+
+def test_of_many_settings_the_first_are_printed(tutor: dict[str, Any]) -> None:
+    raw = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
+    text = printed(raw)
+    assert "σ=3" in text
+    assert "σ=4" not in text.partition("\n\n")[2]
+    assert "2 more settings are in the report and in results.json" in text
 
 
 def test_the_table_does_not_load_what_draws() -> None:

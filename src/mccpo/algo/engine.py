@@ -90,14 +90,24 @@ def run(
 
     `together` says whether the runs of a thread are vmapped or taken one by one (an accelerator vmaps always).
     """
-    call = partial(_vmapped if together or jax.default_backend() != "cpu" else _one_by_one, step, context, runs)
+    way = _vmapped if together or jax.default_backend() != "cpu" else _one_by_one
+    call = partial(way, step, context, runs)
     with ThreadPoolExecutor(workers()) as pool:
         first = snapshot.point
         while snapshot.point < points:
-            snapshot = _advance(call, runs.masked.shape[0], snapshot, pool, alone=snapshot.point == first)
+            ahead = 0 if snapshot.point > first else _AHEAD[way]
+            states, progress = _spread(call, snapshot.states, pool, ahead)
+            snapshot = Snapshot(states, [*snapshot.curves, jax.tree.map(np.asarray, progress)])
             if after_point is not None:
                 after_point(snapshot)
     return snapshot
+
+
+def each(function: Callable[[Any, Method, StateT], Any], context: Any, runs: Method, states: StateT) -> Any:
+    """What a function makes of every run, stacked; runs share the machine as in `run`, taken one by one on CPU."""
+    way = _vmapped if jax.default_backend() != "cpu" else _one_by_one
+    with ThreadPoolExecutor(workers()) as pool:
+        return _spread(partial(way, function, context, runs), states, pool, _AHEAD[way])
 
 
 def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:
@@ -134,22 +144,28 @@ def gather(snapshot: Snapshot[Any, ProgressT], shape: tuple[int, int]) -> Progre
     return jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), stacked)
 
 
-def _advance(
-    call: Any, total: int, snapshot: Snapshot[Any, Any], pool: ThreadPoolExecutor, *, alone: bool
-) -> Snapshot[Any, Any]:
-    shares = np.array_split(np.arange(total), min(workers(), total))
+def _spread(call: Any, states: Any, pool: ThreadPoolExecutor, ahead: float) -> Any:
+    """One call for every run, the runs shared between the threads, after `ahead` of them at most have gone first.
+
+    The first call compiles; threads that began beside it would only compile the same again.
+    """
+    order = np.arange(len(jax.tree.leaves(states)[0]))
+    shares = np.array_split(order, min(workers(), len(order)))
     width = max(len(share) for share in shares)
+    if ahead == 1:
+        shares = [order[:1], *(share for share in np.array_split(order[1:], workers()) if len(share))]
 
     def one(share: Int[np.ndarray, " runs"]) -> Any:
-        return jax.block_until_ready(call(snapshot.states, share, width))
+        return jax.block_until_ready(call(states, share, width))
 
-    # The first call compiles; the other threads would only compile the same again beside it.
-    parts = [*map(one, shares)] if alone else list(pool.map(one, shares))
-    states, progress = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-    return Snapshot(states, [*snapshot.curves, jax.tree.map(np.asarray, progress)])
+    first = [one(shares[0])] if ahead else []
+    parts = [*first, *pool.map(one, shares[len(first) :])]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
 def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
+    if len(share) == len(runs.masked):
+        return _together(step, context, runs, states)
     # Every share is padded to the same width, so that one program serves them all; the padding is cut off again.
     padded = np.pad(share, (0, width - len(share)), mode="edge")
     found = _together(step, context, *jax.tree.map(lambda leaf: leaf[padded], (runs, states)))
@@ -170,3 +186,7 @@ def _together(step: Any, context: Any, runs: Method, states: Any) -> Any:
 @eqx.filter_jit
 def _alone(step: Any, context: Any, method: Method, state: Any) -> Any:
     return step(context, method, state)
+
+
+# How many runs go ahead while a program is yet to be compiled: one, or a whole share where a share is one call.
+_AHEAD = {_one_by_one: 1, _vmapped: float("inf")}

@@ -59,6 +59,8 @@ class Method(eqx.Module):
 
 # The paper prices c2 at 0.5 and c4 at 1.0; the gate has one cost, which its construction calls c2.
 _SHAPING = {"c": 0.5, "c2": 0.5, "c4": 1.0}
+# Elsewhere it adds λ·ΔK to the reward instead, with λ up to 5.
+_PROGRESS = 5.0
 _MC_CPO = MethodSpec("mc-cpo", masked=True, constrained=True, frontier_rate=FRONTIER_RATE)
 
 METHODS: dict[str, MethodSpec] = {
@@ -66,6 +68,7 @@ METHODS: dict[str, MethodSpec] = {
     for spec in (
         MethodSpec("unconstrained"),
         MethodSpec("reward-shaped", shaping=_SHAPING),
+        MethodSpec("reward-shaped-gain", progress=_PROGRESS),
         MethodSpec("post-hoc", filter="environment"),
         _MC_CPO,
         replace(_MC_CPO, name="mc-cpo-no-frontier", frontier_rate=0.0),

@@ -1,13 +1,15 @@
 """The actor–critic network: a shared trunk of two layers, a policy head, and one value head per reward and cost.
 
 Parameters are one flat vector, so that the optimiser is a handful of operations whatever the network's shape, and
-activations are feature-major (features × batch), which keeps the inner loop of every operation on the long axis.
+activations are feature-major (features × batch), which keeps the inner loop of every operation on the long axis. A
+network is applied to NumPy and JAX arrays alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +40,7 @@ class Network:
     def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
         """The weights and biases of the three layers."""
         ends = list(accumulate(int(np.prod(shape)) for shape in self.shapes))[:-1]
-        parts = jnp.split(parameters, ends)
+        parts = parameters.__array_namespace__().split(parameters, ends)
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def init(self, key: PRNGKeyArray) -> Float[Array, " parameters"]:
@@ -63,9 +65,10 @@ class Network:
         self, parameters: Float[Array, " parameters"], features: Float[Array, "features batch"]
     ) -> tuple[Float[Array, "actions batch"], Float[Array, "signals batch"]]:
         """The logits and the values of a batch of observations."""
+        xp: Any = parameters.__array_namespace__()
         w1, b1, w2, b2, w3, b3 = self.unpack(parameters)
-        hidden = jnp.tanh(w1 @ features + b1[:, None])
-        hidden = jnp.tanh(w2 @ hidden + b2[:, None])
+        hidden = xp.tanh(w1 @ features + b1[:, None])
+        hidden = xp.tanh(w2 @ hidden + b2[:, None])
         heads = w3 @ hidden + b3[:, None]
         return heads[: self.actions], heads[self.actions :]
 

@@ -31,7 +31,7 @@ from mccpo.algo.ppo import PPOSettings, PPOState, Progress
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 
-ITERATIONS = 3  # between two looks by validation
+ITERATIONS = 4  # between two looks by validation
 FINALISTS = 6
 FINAL_EPISODES = 1024
 EVALUATION_EPISODES = 200  # by which tables judge a policy
@@ -190,14 +190,14 @@ def train_neural(
     total = jnp.asarray(plan.iterations, jnp.float32)
     context = _Context(env, plan.sizes, limits, engine.as_arrays(plan.settings), total, plan.validation)
     end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
-    chosen = engine.run(_conclude, context, runs, Snapshot(end.states, []), 1, together=False, after_point=None)
+    chosen = engine.each(_conclude, context, runs, end.states)
     shape = (len(methods), plan.seeds)
 
     def split(leaf: Any) -> Any:
         return np.asarray(leaf).reshape(*shape, *leaf.shape[1:])
 
     return NeuralRuns(
-        selected=split(chosen.states),
+        selected=split(chosen),
         last=split(end.states.average),
         multipliers=split(end.states.run.multipliers.value),
         curves=engine.gather(end, shape),
@@ -238,8 +238,8 @@ def _step(context: _Context, method: Method, state: NeuralState) -> tuple[Neural
     return advance(env, sizes, method, limits, settings, state, total, ITERATIONS, validation)
 
 
-def _conclude(context: _Context, method: Method, state: NeuralState) -> tuple[Float[Array, " parameters"], None]:
-    return conclude(context.env, method, context.limits, context.settings, state), None
+def _conclude(context: _Context, method: Method, state: NeuralState) -> Float[Array, " parameters"]:
+    return conclude(context.env, method, context.limits, context.settings, state)
 
 
 @eqx.filter_jit

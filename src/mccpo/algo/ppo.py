@@ -29,16 +29,18 @@ LARGEST_CHANGE = 20.0
 class PPOSettings(NamedTuple):
     """Step sizes and weights of the learner: numbers, so that another setting is not another program.
 
-    The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training.
+    The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training. The
+    discount rises from 0 to the environment's over the share `foresight` of training: see `_batch`.
     Training aims at budgets `tighten` below those asked for. `step_size` and `rule` move the multipliers in units in
     which 1 makes a cost at its budget weigh as much as a reward of 1 in every step. `averaging` is the share of the old
     average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
     costs `caution` standard errors below their budgets.
     """
 
-    learning_rate: float | Float[Array, ""] = 2e-3
+    learning_rate: float | Float[Array, ""] = 1e-3
     clip: float | Float[Array, ""] = 0.2
     gae: float | Float[Array, ""] = 0.99
+    foresight: float | Float[Array, ""] = 0.1
     entropy: float | Float[Array, ""] = 0.05
     entropy_end: float | Float[Array, ""] = 0.4
     value_weight: float | Float[Array, ""] = 5.0
@@ -46,7 +48,7 @@ class PPOSettings(NamedTuple):
     step_size: float | Float[Array, ""] = 0.1
     tighten: float | Float[Array, ""] = 0.015
     averaging: float | Float[Array, ""] = 0.8
-    caution: float | Float[Array, ""] = 1.75
+    caution: float | Float[Array, ""] = 2.0
     rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
 
 
@@ -88,7 +90,7 @@ def advantages(
     values: Float[Array, "time signals batch"],
     ended: Bool[Array, "time batch"],
     last: Float[Array, "signals batch"],
-    gamma: float,
+    gamma: Float[Array, ""] | float,
     gae: Float[Array, ""] | float,
 ) -> Float[Array, "time signals batch"]:
     """Generalised advantage estimates of the reward and of every cost (Schulman et al. 2016)."""
@@ -155,7 +157,7 @@ def iterate(
     playing, rollout = play(env, sizes, method, state.parameters, state.playing, playing_key)
     multipliers = _price(env, method, budgets, settings, state.multipliers, rollout)
     prices = method.shaping + multipliers.value
-    batch = _batch(env, budgets, settings, state.parameters, playing, rollout, prices)
+    batch = _batch(env, budgets, settings, state.parameters, playing, rollout, prices, share)
     parameters, mean, square = _learn(env, sizes, settings, state, batch, shuffling, share)
     after = PPOState(key, state.iteration + 1, parameters, mean, square, multipliers, playing)
     return after, _progress(rollout, multipliers)
@@ -188,11 +190,16 @@ def _batch(
     playing: Playing,
     rollout: Rollout,
     prices: Float[Array, " costs"],
+    share: Float[Array, ""],
 ) -> Batch:
+    # Practice pays off later where one goes on with the same concept, the more so the harder it is. A policy that does
+    # not yet go on with any is therefore drawn to hard concepts at random, and stays; a short-sighted one first finds
+    # what engages at once, and what then pays off is worked out from there.
+    gamma = env.gamma * jnp.minimum(1.0, share / settings.foresight)
     scale = value_scale(env, budgets)[:, None]
     last = network_of(env).apply(parameters, playing.obs.features)[1] * scale
     values = rollout.values * scale
-    estimates = advantages(rollout.signals, values, rollout.ended, last, env.gamma, settings.gae)
+    estimates = advantages(rollout.signals, values, rollout.ended, last, gamma, settings.gae)
     # At the multipliers' prices first, standardised after: a multiplier then means the same for every cost.
     combined = estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
     standard = (combined - combined.mean()) / (combined.std() + 1e-8)

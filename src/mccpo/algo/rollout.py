@@ -23,9 +23,9 @@ from mccpo.errors import InputError
 class Sizes:
     """What fixes the compiled program: how much is played and how it is cut up."""
 
-    environments: int = 64
+    environments: int = 32
     rollout: int = 128
-    minibatch: int = 512
+    minibatch: int = 128
     epochs: int = 4
 
     def __post_init__(self) -> None:

@@ -2,7 +2,8 @@
 
 Commands are named by import path and loaded when they are called, so that `mccpo --help` stays quick; a command's
 module imports what is heavy inside its functions. No command may have a flag named `--config`, `--debug`,
-`--print-config` or `--data`: the first three belong to every command, and `MCCPO_DATA` names the folder of real data.
+`--print-config`, `--data` or `--cache`: the first three belong to every command, and `MCCPO_DATA` and `MCCPO_CACHE`
+name the folders of real data and of what a run leaves for the next.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from mccpo.errors import MccpoError
 COMMANDS = {
     "compare": ("mccpo.cli.compare:compare", "Train and evaluate the methods on an environment, side by side."),
     "reproduce": ("mccpo.cli.reproduce:reproduce", "Run the paper's protocol and set our numbers beside its own."),
+    "train": ("mccpo.cli.train:train", "Train one method on an environment."),
+    "evaluate": ("mccpo.cli.evaluate:evaluate", "Judge the policies of a run on fresh episodes."),
+    "certify": ("mccpo.cli.certify:certify", "Bound what the policies of a run cost, before they are released."),
     "report": ("mccpo.cli.report:report", "Make one self-contained report of runs."),
     "solve": ("mccpo.cli.solve:solve", "Find the exact optimum of a finite environment."),
     "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw and convert prerequisite graphs."),
@@ -100,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8")  # names of concepts are in any language, whatever the locale
     app = build_app()
     try:
+        _show_own_words(app, tokens)
         with interrupt.watching():
             app.meta(tokens, print_error=False, exit_on_error=False, result_action="return_value")
             sys.stdout.flush()
@@ -117,6 +122,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _flush_or_mute()
         return code
     return 0
+
+
+def _show_own_words(app: App, tokens: Sequence[str]) -> None:
+    """Lets the help page of a command have its docstring: the line in `COMMANDS` is for the list of commands only."""
+    names, _, _ = app.parse_commands(tokens)
+    if names and names[0] in COMMANDS and (command := app[names[0]]).default_command is not None:
+        command.help = None
 
 
 def _flush_or_mute() -> None:

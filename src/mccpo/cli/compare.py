@@ -1,44 +1,38 @@
-"""`mccpo compare`: the methods side by side on one environment."""
+"""`mccpo compare`: the methods side by side on one environment or several."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from mccpo.cli import experiment as flags
-from mccpo.cli.output import JsonFlag
+from cyclopts import Parameter
+
+from mccpo.cli.experiment import perform
+from mccpo.cli.flags import CurriculumFlag, RequireFlag, Training, TrainingFlags
+from mccpo.errors import InputError
 
 
 def compare(
-    environment: str,
-    /,
-    *,
-    methods: flags.MethodsFlag = None,
-    seeds: flags.SeedsFlag = 10,
-    episodes: flags.EpisodesFlag = None,
-    steps: flags.StepsFlag = None,
-    kappa: flags.KappaFlag = None,
-    budget: flags.BudgetFlag = None,
-    set: flags.SetFlag = None,
-    curriculum: flags.CurriculumFlag = None,
-    seed: flags.SeedFlag = 0,
-    out: flags.OutFlag = None,
-    resume: flags.ResumeFlag = False,
-    require_satisfied: flags.RequireFlag = False,
-    json: JsonFlag = False,
+    *environments: Annotated[
+        str, Parameter(help="One or more of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt.")
+    ],
+    curriculum: CurriculumFlag = None,
+    require: RequireFlag = None,
+    flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Train and evaluate the methods on an environment, side by side, and write the report.
 
-    Parameters
-    ----------
-    environment
-        gate, chain, random-finite, tutor-15, tutor-25 or tutor-15-bkt.
+    Several environments make one run and one report, with a table each.
     """
     from mccpo.experiments import compare as experiment
 
-    parameters = flags.environment_parameters(set, curriculum)
-    options = flags.read_options(methods, seeds, episodes, steps, seed, kappa, budget, parameters)
-    tables = {environment: partial(experiment.produce, environment)}
-    flags.perform(
-        f"compare-{environment}", tables, options,
-        out=out, resume=resume, as_json=json, require_satisfied=require_satisfied,
-    )  # fmt: skip
+    if not environments:
+        raise InputError("no environment is named", fix="name one or more, such as tutor-15")
+    for environment in environments:
+        if environments.count(environment) > 1:
+            raise InputError(f"{environment} is named twice", fix="name each environment once")
+    options = flags.options(curriculum=curriculum, requirements=require or ())
+    tables = {environment: partial(experiment.produce, environment) for environment in environments}
+    # What is wrong with the first shows as it begins; the others should not wait for its training.
+    checks = [partial(experiment.check, environment) for environment in environments[1:]]
+    perform(f"compare-{'-'.join(environments)}", tables, options, flags, checks=checks)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli.output import JsonFlag, emit
+from mccpo.cli.output import JsonFlag, emit, note
 from mccpo.errors import InputError
+
+if TYPE_CHECKING:
+    from mccpo.evaluation import Curves
 
 
 def report(
@@ -17,24 +20,42 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Make one self-contained report of runs."""
-    from mccpo.experiments.runs import read_curves, read_json
+    from mccpo.experiments.certificate import show_in
+    from mccpo.experiments.curve_file import read_curves
+    from mccpo.experiments.runs import read_run
     from mccpo.report.html import write_report
 
     if not runs:
         raise InputError("no run is named", fix="name the folder of a run, such as runs/compare-chain")
     tables, curves = [], []
     for run in runs:
-        manifest = read_json(run / "manifest.json")
-        if not manifest.get("finished"):
-            raise InputError(f"{run} is not finished", fix="finish it with --resume")
-        results = read_json(run / "results.json")
+        manifest, results = read_run(run)
         parts = read_curves(run / "metrics.parquet")
+        certificate = _certificate(run)
         for one in _tables(results, run / "results.json"):
-            tables.append(one)
-            curves.append(parts.get(one["table"]))
+            tables.append(one if certificate is None else show_in(one, certificate))
+            curves.append(_curves(parts, one["table"]))
     page = out or runs[0] / "report.html"
     write_report(page, tables, curves, manifest=manifest if len(runs) == 1 else None)
     emit({"report": str(page), "tables": [one["table"] for one in tables]}, as_json=json, text=f"report: {page}")
+
+
+def _certificate(run: Path) -> dict[str, Any] | None:
+    """The run's certificate; one that is damaged, or about other policies, is passed over with a word."""
+    from mccpo.experiments.certificate import read_certificate
+
+    try:
+        return read_certificate(run)
+    except InputError as error:
+        note(f"the certificate is left out: {error}")
+        return None
+
+
+def _curves(parts: dict[str, Curves], table: str) -> dict[str, Curves]:
+    """The curves of a table: those that go by its name, or by its name and a part's."""
+    return {
+        part.removeprefix(f"{table} "): found for part, found in parts.items() if f"{part} ".startswith(f"{table} ")
+    }
 
 
 def _tables(results: dict[str, Any], path: Path) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mccpo.cli import experiment as flags
-from mccpo.cli.output import JsonFlag
+from mccpo.cli.experiment import perform
+from mccpo.cli.flags import Training, TrainingFlags
 from mccpo.errors import InputError
 
 
@@ -11,18 +11,7 @@ def reproduce(
     table: str,
     /,
     *,
-    methods: flags.MethodsFlag = None,
-    seeds: flags.SeedsFlag = 10,
-    episodes: flags.EpisodesFlag = None,
-    steps: flags.StepsFlag = None,
-    kappa: flags.KappaFlag = None,
-    budget: flags.BudgetFlag = None,
-    set: flags.SetFlag = None,
-    seed: flags.SeedFlag = 0,
-    out: flags.OutFlag = None,
-    resume: flags.ResumeFlag = False,
-    require_satisfied: flags.RequireFlag = False,
-    json: JsonFlag = False,
+    flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Run the paper's protocol and set our numbers beside the paper's and the exact optimum, with a verdict on each.
 
@@ -35,12 +24,8 @@ def reproduce(
 
     if table != "all" and table not in TABLES:
         raise InputError(f"there is no table '{table}'", fix=f"choose from {', '.join(TABLES)}, all")
-    parameters = flags.environment_parameters(set, None)
-    options = flags.read_options(methods, seeds, episodes, steps, seed, kappa, budget, parameters)
+    options = flags.options()
     if table == "all" and (options.budgets or options.parameters or options.kappa):
         raise InputError("--kappa, --budget and --set belong to one table", fix="name the table instead of all")
     chosen = TABLES if table == "all" else {table: TABLES[table]}
-    flags.perform(
-        f"reproduce-{table}", chosen, options,
-        out=out, resume=resume, as_json=json, require_satisfied=require_satisfied,
-    )  # fmt: skip
+    perform(f"reproduce-{table}", chosen, options, flags)

@@ -22,7 +22,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from mccpo.strict_json import dump_json
 
 PREFIX = "MCCPO_"
 DEFAULT_FILE = "mccpo.toml"
-RESERVED = frozenset({"MCCPO_DATA", "MCCPO_CONFIG"})
+RESERVED = frozenset({"MCCPO_DATA", "MCCPO_CONFIG", "MCCPO_CACHE"})
 """Variables that are not settings of a command."""
 
 
@@ -91,19 +91,29 @@ def refuse_unknown(apps: Sequence[App], file: File) -> None:
 def show(names: Sequence[str], bound: inspect.BoundArguments) -> None:
     """Prints the settings that a command would run with, as the table of a settings file (or as JSON with `--json`)."""
     bound.apply_defaults()
-    values = {key.replace("_", "-"): value for key, value in bound.arguments.items()}
+    given = {key: value for argument, value in bound.arguments.items() for key, value in _spread(argument, value)}
+    values = {key.replace("_", "-"): value for key, value in given.items()}
     if values.get("json"):
         sys.stdout.write(dump_json(values) + "\n")
         return
+    kinds = {key: parameter.kind for key, parameter in bound.signature.parameters.items()}
     lines = [f"[{'.'.join(names)}]"]
-    for (key, value), parameter in zip(values.items(), bound.signature.parameters.values(), strict=True):
+    for key, value in values.items():
         if value is None:
             lines.append(f"# {key} is not set")
-        elif parameter.kind is parameter.POSITIONAL_ONLY:  # what the command works on is no setting
-            lines.append(f"# {key} is {dump_json(value)}")
+        elif kinds.get(key) in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL):
+            lines.append(f"# {key} is {dump_json(value)}")  # what the command works on is no setting
         else:
             lines.append(f"{key} = {dump_json(value)}")
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _spread(argument: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """An argument by its name; one that bundles flags, flag by flag."""
+    if is_dataclass(value):
+        yield from ((flag.name, getattr(value, flag.name)) for flag in fields(value))
+    else:
+        yield argument, value
 
 
 def _refuse_tables(tables: dict[str, Any], app: App, path: str, parents: tuple[str, ...] = ()) -> None:
@@ -157,7 +167,8 @@ def _flags(command: App) -> frozenset[str]:
     if command.default_command is None:
         return frozenset()
     arguments = command.assemble_argument_collection()
-    return frozenset(name.removeprefix("--").lower() for argument in arguments for name in argument.names)
+    names = {name.removeprefix("--").lower() for argument in arguments for name in argument.names}
+    return frozenset(names - {"*"})  # the name of what bundles flags
 
 
 def _is_flag(key: str, flags: frozenset[str]) -> bool:
@@ -165,4 +176,4 @@ def _is_flag(key: str, flags: frozenset[str]) -> bool:
 
 
 def _listed(flags: frozenset[str]) -> str:
-    return ", ".join(sorted(flag for flag in flags if not flag.startswith("no-"))) or "none"
+    return ", ".join(sorted(flags)) or "none"

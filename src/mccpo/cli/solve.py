@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli import experiment as flags
+from mccpo.cli import flags
 from mccpo.cli.output import JsonFlag, WholeNumber, emit, number, parse_pairs
 from mccpo.errors import GateFailed, InputError
 

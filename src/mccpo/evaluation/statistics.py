@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from numpy.typing import NDArray
-from scipy import stats
 
 from mccpo.errors import InputError
 
@@ -52,7 +52,7 @@ def summarise(per_seed: Sequence[float] | NDArray[np.floating], *, key: int = 0)
         "std": _std(values),
         "per_seed": [float(value) for value in values],
         "ci": _interval(values, key),
-        "iqm": float(stats.trim_mean(values, 0.25)),
+        "iqm": float(scipy.stats.trim_mean(values, 0.25)),
     }
 
 
@@ -69,7 +69,7 @@ def welch(a: Sequence[float] | NDArray[np.floating], b: Sequence[float] | NDArra
     if min(first.size, second.size) < 2 or max(spread) == 0.0:
         return {"t": None, "p": None, "cohens_d": None, "means": means}
     # From the moments, because `ttest_ind` warns about precision whenever one of the samples is constant.
-    outcome = stats.ttest_ind_from_stats(
+    outcome = scipy.stats.ttest_ind_from_stats(
         means[0], spread[0], first.size, means[1], spread[1], second.size, equal_var=False
     )
     freedom = first.size + second.size - 2
@@ -104,7 +104,7 @@ def _interval(values: NDArray[np.float64], key: int) -> list[float]:
     mean = float(values.mean())
     if _std(values) == 0.0:
         return [mean, mean]
-    outcome = stats.bootstrap(
+    outcome = scipy.stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=RESAMPLES,

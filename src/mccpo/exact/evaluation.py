@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
-from scipy import sparse
-from scipy.sparse.linalg import spsolve
 
 from mccpo.errors import InputError
 from mccpo.exact.model import FiniteModel
@@ -38,12 +37,12 @@ def occupancy(
     model: FiniteModel, policy: Float[np.ndarray, "states actions+1"], gamma: float
 ) -> Float[np.ndarray, "states actions+1"]:
     """How often, discounted by `gamma`, a policy takes each action in each state."""
-    moves = sparse.csr_array(
+    moves = scipy.sparse.csr_array(
         (policy.ravel(), (np.repeat(np.arange(model.num_states), policy.shape[1]), np.arange(policy.size))),
         shape=(model.num_states, policy.size),
     )
-    flow = sparse.eye_array(model.num_states, format="csc") - gamma * (moves @ model.flow).T.tocsc()
-    visits = np.atleast_1d(spsolve(flow, model.start))
+    flow = scipy.sparse.eye_array(model.num_states, format="csc") - gamma * (moves @ model.flow).T.tocsc()
+    visits = np.atleast_1d(scipy.sparse.linalg.spsolve(flow, model.start))
     taken: Float[np.ndarray, "states actions+1"] = visits[:, None] * policy
     return taken
 
@@ -115,6 +114,8 @@ def _violation_rate(
     ends = np.where(model.successor < 0, weight, 0.0).sum(axis=(1, 2))
     goes_on = (model.successor >= 0) & (weight > 0)
     rows = np.broadcast_to(np.arange(model.num_states)[:, None, None], weight.shape)[goes_on]
-    step = sparse.csc_array((weight[goes_on], (rows, model.successor[goes_on])), shape=(model.num_states,) * 2)
-    stays_clean = np.atleast_1d(spsolve(sparse.eye_array(model.num_states, format="csc") - step, ends))
+    step = scipy.sparse.csc_array((weight[goes_on], (rows, model.successor[goes_on])), shape=(model.num_states,) * 2)
+    stays_clean = np.atleast_1d(
+        scipy.sparse.linalg.spsolve(scipy.sparse.eye_array(model.num_states, format="csc") - step, ends)
+    )
     return float(1 - model.start @ stays_clean)

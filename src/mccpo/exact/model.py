@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Bool, Float, Int
-from scipy import sparse
 
 from mccpo.env import FiniteEnvironment, TimeStep
 from mccpo.errors import InputError
@@ -62,13 +62,13 @@ class FiniteModel:
         return expected
 
     @cached_property
-    def flow(self) -> sparse.csr_array:
+    def flow(self) -> scipy.sparse.csr_array:
         """Row s·(A+1)+a, column s': the chance of going from s to s' by a."""
         rows = np.repeat(np.arange(self.successor[..., 0].size), self.successor.shape[-1])
         columns, chances = self.successor.ravel(), self.probability.ravel()
         goes_on = (columns >= 0) & (chances > 0)
         shape = (self.successor[..., 0].size, self.num_states)
-        return sparse.csr_array((chances[goes_on], (rows[goes_on], columns[goes_on])), shape=shape)
+        return scipy.sparse.csr_array((chances[goes_on], (rows[goes_on], columns[goes_on])), shape=shape)
 
     def cost_index(self, name: str) -> int:
         """The place of a cost, or an error that lists the costs there are."""

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
-from scipy import sparse
-from scipy.optimize import OptimizeResult, linprog
 
 from mccpo.env import check_budgets
 from mccpo.errors import InputError, MccpoError
@@ -104,17 +103,21 @@ class _Program:
         allowed = model.mask if masked else np.ones_like(model.mask)
         self.pairs = np.argwhere(allowed)
         columns = self.pairs[:, 0] * (model.num_actions + 1) + self.pairs[:, 1]
-        leaves = sparse.csr_array(
+        leaves = scipy.sparse.csr_array(
             (np.ones(len(columns)), (self.pairs[:, 0], np.arange(len(columns)))), shape=(model.num_states, len(columns))
         )
         self.flow = (leaves - model.gamma * model.flow[columns].T).tocsr()
         self.reward = model.reward.ravel()[columns]
         self.costs = model.costs.reshape(-1, len(model.cost_names))[columns].T
 
-    def maximise(self, objective: Float[np.ndarray, " pairs"], budgets: Mapping[str, float]) -> OptimizeResult:
+    def maximise(
+        self, objective: Float[np.ndarray, " pairs"], budgets: Mapping[str, float]
+    ) -> scipy.optimize.OptimizeResult:
         rows = self.costs[[self.model.cost_index(name) for name in budgets]] if budgets else None
         limits = list(budgets.values()) if budgets else None
-        return linprog(-objective, A_ub=rows, b_ub=limits, A_eq=self.flow, b_eq=self.model.start, method="highs-ipm")
+        return scipy.optimize.linprog(
+            -objective, A_ub=rows, b_ub=limits, A_eq=self.flow, b_eq=self.model.start, method="highs-ipm"
+        )
 
     def least(self, cost: str, budgets: Mapping[str, float]) -> float:
         """The lowest value of one cost under the budgets of others."""
@@ -135,9 +138,9 @@ class _Program:
         weights = np.where(positive, unit / np.where(positive, limits, 1.0), 1.0)
         costs = self.costs[[self.model.cost_index(name) for name in budgets]]
         rows = np.column_stack([weights[:, None] * costs, -positive.astype(float)])
-        flow = sparse.hstack([self.flow, sparse.csr_array((self.model.num_states, 1))])
+        flow = scipy.sparse.hstack([self.flow, scipy.sparse.csr_array((self.model.num_states, 1))])
         objective = np.append(np.zeros_like(self.reward), 1.0)
-        found = linprog(
+        found = scipy.optimize.linprog(
             objective, A_ub=rows, b_ub=np.zeros(len(limits)), A_eq=flow, b_eq=self.model.start, method="highs-ipm"
         )
         return float(found.fun / unit) if found.status == 0 else None
@@ -152,7 +155,7 @@ class _Program:
         return shares
 
 
-def _solved(found: OptimizeResult) -> OptimizeResult:
+def _solved(found: scipy.optimize.OptimizeResult) -> scipy.optimize.OptimizeResult:
     if found.status != 0:
         raise MccpoError(f"the linear program was not solved: {found.message}")
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mccpo.experiments import chain, compare, gate, random_finite, reward_gap, tutor
+from mccpo.experiments import chain, compare, gate, noise, random_finite, reward_gap, shaping, tutor
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.table import Produced
 
@@ -13,6 +13,8 @@ TABLES: dict[str, Callable[[Options, Session], Produced]] = {
     "random-finite": random_finite.produce,
     "tutor-15": tutor.tutor_15,
     "tutor-25": tutor.tutor_25,
+    "shaping": shaping.produce,
+    "noise": noise.produce,
 }
 
 __all__ = ["TABLES", "Options", "Produced", "Session", "compare"]

@@ -11,7 +11,7 @@ from mccpo.algo import PAPER_METHODS, TabularPlan, method_spec, train_tabular
 from mccpo.algo.engine import workers
 from mccpo.env import Chain, FiniteEnvironment, Gate
 from mccpo.experiments.finite import Task, pose
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Options, Session, Stage
 from mccpo.experiments.plain import PlainLearner
 
 PLAIN_SECONDS = 3.0  # how long the NumPy loop is timed on each table
@@ -37,16 +37,18 @@ def measure(session: Session) -> dict[str, Any]:
 
 def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: Session) -> dict[str, float]:
     task = pose(env)
+    runs = len(PAPER_METHODS) * plan.seeds
+    stage = Stage(name, plan.points, runs * plan.updates_per_point * plan.batch, "episodes")
+    session.begin(stage)
     marks = [time.perf_counter()]
 
     def after_point(snapshot: Any) -> None:
         marks.append(time.perf_counter())
         if session.progress is not None:
-            session.progress(name, snapshot.point, plan.points)
+            session.progress(stage, snapshot.point)
 
     train_tabular(env, [method_spec(method) for method in PAPER_METHODS], task.budgets, plan, after_point=after_point)
     seconds = time.perf_counter() - marks[0]
-    runs = len(PAPER_METHODS) * plan.seeds
     per_update = _plain_seconds(task, plan)
     return {
         "seconds": seconds,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mccpo.algo import method_spec
-from mccpo.env import Environment, FiniteEnvironment, make
+from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
-from mccpo.experiments import neural
+from mccpo.experiments import neural, rules
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
 from mccpo.experiments.options import Options, Session, describe
 from mccpo.experiments.table import (
@@ -27,9 +27,23 @@ from mccpo.experiments.table import (
 FRONT_POINTS = 21
 
 
+def check(environment: str, options: Options) -> None:
+    """Refuses what `produce` would refuse, before anything is trained."""
+    env = make(environment, **options.parameters)
+    rules.check(options.requirements, env)
+    if isinstance(env, FiniteEnvironment):
+        options.plan(environment)
+        for kappa in options.kappa or (None,):
+            pose(env, kappa=kappa, budgets=options.budgets)
+    else:
+        options.neural_plan(environment)
+        check_budgets(env.cost_names, options.budgets)
+
+
 def produce(environment: str, options: Options, session: Session) -> Produced:
     """Trains and evaluates the methods on an environment; several κ give a front for each method."""
     env = make(environment, **options.parameters)
+    rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
         return _finite(environment, env, options, session)
     return _neural(environment, env, options, session)
@@ -60,16 +74,20 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
     levels: tuple[float | None, ...] = options.kappa or (None,)
     plan = options.neural_plan(environment)
     anchored = neural.anchor(env, options, session)
+    asked = rules.translate(options.requirements, env, anchored.anchor.costs)
+    given = {name: min(limit, asked.budgets.get(name, limit)) for name, limit in options.budgets.items()}
+    given = asked.budgets | given  # of a rule and a budget on the same cost, the tighter holds
     outcomes: list[Outcome] = []
     for kappa in levels:
         names = _methods_at(options, first=not outcomes)
-        budgets = anchored.budgets(kappa, options.budgets)
+        budgets = anchored.budgets(kappa, given)
         found = neural.run(anchored, names, budgets, _label(environment, kappa), session) if names else None
         outcomes.append(found or Outcome({}, outcomes[0].curves))
     kappa = neural.DEFAULT_KAPPA if levels[0] is None else levels[0]
     results = {
         **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
-        "budgets": anchored.budgets(levels[0], options.budgets),
+        "budgets": anchored.budgets(levels[0], given),
+        "requirements": asked.explanations,
         "rows": outcomes[0].rows,
         "optimum": None,
         "paper": {},

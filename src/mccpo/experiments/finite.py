@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
-from mccpo.algo import Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
+from mccpo.algo import Progress, Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
+from mccpo.algo.engine import gather
 from mccpo.env import FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Summary, measure, metrics_of, summarise, welch
 from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
-from mccpo.experiments.options import Session
+from mccpo.experiments.options import Session, Stage
 
 DEFAULT_KAPPA = 0.5
 
@@ -63,23 +65,24 @@ class Outcome:
 
 def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session) -> Outcome:
     """Trains the methods and evaluates the executed policies exactly."""
+    stage = Stage(label, plan.points, len(methods) * plan.seeds * plan.updates_per_point * plan.batch, "episodes")
 
-    def after_point(snapshot: Snapshot[Any, Any]) -> None:
-        if session.save is not None:
-            session.save(label, snapshot)
-        if session.progress is not None:
-            session.progress(label, snapshot.point, plan.points)
+    def curves(snapshot: Snapshot[Any, Progress]) -> Curves:
+        episodes = np.arange(1, snapshot.point + 1) * plan.updates_per_point * plan.batch
+        return _curves(task, gather(snapshot, (len(methods), plan.seeds)), episodes, methods)
 
     runs = train_tabular(
         task.env,
         [method_spec(name) for name in methods],
         task.budgets,
         plan,
-        resume=session.load(label) if session.load is not None else None,
-        after_point=after_point,
+        resume=session.begin(stage),
+        after_point=session.after_point(stage, curves),
     )
     rows = {name: _row(task, runs, place, name) for place, name in enumerate(methods)}
-    return Outcome(rows, _curves(task, runs, methods))
+    outcome = Outcome(rows, _curves(task, runs.curves, runs.episodes, methods))
+    session.end(label, outcome.curves)
+    return outcome
 
 
 def aims(task: Task) -> dict[str, dict[str, float]]:
@@ -133,8 +136,7 @@ def _worth_twice(metric: str) -> bool:
     return metric in ("return", "pi_hack", "satisfaction_strict") or metric.startswith("J_")
 
 
-def _curves(task: Task, runs: TabularRuns, methods: tuple[str, ...]) -> Curves:
-    progress = runs.curves
+def _curves(task: Task, progress: Progress, episodes: Int[np.ndarray, " points"], methods: tuple[str, ...]) -> Curves:
     values = {
         "return": progress.ret,
         "rhsi_ratio_discounted": progress.ret / (progress.gain + LEAST_GAIN),
@@ -152,4 +154,4 @@ def _curves(task: Task, runs: TabularRuns, methods: tuple[str, ...]) -> Curves:
         name: {metric: np.asarray(value[place]) for metric, value in values.items()}
         for place, name in enumerate(methods)
     }
-    return Curves(runs.episodes, by_method)
+    return Curves(episodes, by_method)

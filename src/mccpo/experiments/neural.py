@@ -12,19 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Int
 
 from mccpo.algo import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
 from mccpo.algo.engine import gather
 from mccpo.algo.judging import Episodes
-from mccpo.algo.neural import EVALUATION_EPISODES
+from mccpo.algo.neural import EVALUATION_EPISODES, ITERATIONS
 from mccpo.algo.ppo import Progress
 from mccpo.env import Environment, check_budgets
+from mccpo.env.tutor import Tutoring
 from mccpo.evaluation import Curves, Summary, metrics_of, summarise
+from mccpo.evaluation.conduct import as_json, by_group, conduct
 from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import Values
-from mccpo.experiments.cache import anchor_key
+from mccpo.experiments.cache import anchor_key, pack, unpack
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options, Session, Stage
+from mccpo.experiments.policies import Policies
 
 DEFAULT_KAPPA = 0.9
 ANCHOR = "unconstrained"
@@ -49,9 +53,29 @@ def anchor(env: Environment[Any], options: Options, session: Session) -> Anchore
     """Trains the unconstrained policies that everything else is relative to."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
-    runs = _train(env, (ANCHOR,), {}, plan, f"{env.name} {ANCHOR}", session, key=anchor_key(env, plan))
-    seen = _judge(env, (ANCHOR,), runs, plan)
+    free, label, key = method_spec(ANCHOR), f"{env.name} {ANCHOR}", anchor_key(env, plan)
+    kept = session.recall(key) if session.recall is not None and key is not None else None
+    if kept is None:
+        runs = _train(env, [free], {}, plan, label, session)
+        seen = evaluate_neural(env, [free], runs.selected, episodes=EVALUATION_EPISODES, seed=plan.seed)
+        if session.remember is not None and key is not None:
+            session.remember(key, pack(runs, seen))
+    else:
+        runs, seen = unpack(kept)
+        session.end(label, _so_far(env, [free], runs.curves, runs.steps))
     return Anchored(env, plan, runs, _mean([_values(env, seen, 0, seed) for seed in range(plan.seeds)]))
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Outcome):
+    """What training gave and, besides the rows, what each tutor does and how each group of learners fared."""
+
+    conduct: dict[str, dict[str, Any]]
+    groups: dict[str, dict[str, dict[str, float]]]
+
+    def shown(self) -> dict[str, Any]:
+        """The part of the results that finite environments do not have."""
+        return {"conduct": self.conduct, "groups": self.groups}
 
 
 class Trained(NamedTuple):
@@ -64,11 +88,18 @@ class Trained(NamedTuple):
 
 def run(
     anchored: Anchored, methods: Sequence[str | MethodSpec], budgets: dict[str, float], label: str, session: Session
-) -> Outcome:
-    """Trains the methods under the budgets and judges what validation selected."""
+) -> Watched:
+    """Trains the methods under the budgets, judges what validation selected, and watches what it does."""
     trained = train(anchored, methods, budgets, label, session)
-    rows = {name: _row(anchored, one, budgets) for name, one in trained.items()}
-    return Outcome(rows, curves(anchored, trained))
+    keep(anchored, trained, budgets, label, session)
+    rows = {name: row(anchored, one, budgets) for name, one in trained.items()}
+    seen = {name: watch(anchored, one) for name, one in trained.items() if isinstance(anchored.env, Tutoring)}
+    return Watched(
+        rows,
+        curves(anchored, trained),
+        conduct={name: what for name, (what, _) in seen.items()},
+        groups={name: whom for name, (_, whom) in seen.items()},
+    )
 
 
 def train(
@@ -86,6 +117,28 @@ def train(
     }
 
 
+def keep(
+    anchored: Anchored, trained: Mapping[str, Trained], budgets: Mapping[str, float], part: str, session: Session
+) -> None:
+    """Hands over what every method learnt, to be kept with the run."""
+    if session.keep is not None:
+        for one in trained.values():
+            session.keep(saved(anchored, one, budgets, part))
+
+
+def saved(anchored: Anchored, one: Trained, budgets: Mapping[str, float], part: str) -> Policies:
+    """A method's policies as a run folder keeps them."""
+    return Policies(
+        part=part,
+        env=anchored.env,
+        method=one.spec,
+        budgets=dict(budgets),
+        anchor=anchored.anchor,
+        parameters=one.runs.selected[one.place],
+        seed=anchored.plan.seed,
+    )
+
+
 def curves(anchored: Anchored, trained: Mapping[str, Trained]) -> Curves:
     """The training curves of every method."""
     values = {name: _curves(anchored.env, one.runs.curves, one.place) for name, one in trained.items()}
@@ -99,14 +152,50 @@ def measured(
 
     Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
     """
-    env, plan = env or anchored.env, anchored.plan
-    policies = one.runs.selected[one.place : one.place + 1]
-    seen = evaluate_neural(env, [one.spec], policies, episodes=EVALUATION_EPISODES, seed=plan.seed)
-    seeds = [metrics_of(_values(env, seen, 0, seed), anchored.anchor, env, budgets) for seed in range(plan.seeds)]
-    row = {metric: summarise([seed[metric] for seed in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+    policies = saved(anchored, one, budgets, "")
+    return judged(policies, env or anchored.env, episodes=EVALUATION_EPISODES, seed=anchored.plan.seed)
+
+
+def judged(policies: Policies, env: Environment[Any], *, episodes: int, seed: int) -> dict[str, Summary]:
+    """What policies are worth on fresh episodes of an environment, over seeds."""
+    seen = evaluate_neural(env, [policies.method], policies.parameters[None], episodes=episodes, seed=seed)
+    seeds = [
+        metrics_of(_values(env, seen, 0, place), policies.anchor, env, policies.budgets)
+        for place in range(len(policies.parameters))
+    ]
+    row = {metric: summarise([one[metric] for one in seeds]) for metric in seeds[0] if metric != "pi_hack"}
     if type(env).truly_ready is not Environment.truly_ready:
-        row["true_violation_rate"] = summarise((seen.untrue.sum(axis=-1) / seen.length.sum(axis=-1))[0])
+        row["true_violation_rate"] = summarise(np.asarray(seen.untrue[0].sum(axis=-1) / seen.length[0].sum(axis=-1)))
     return row
+
+
+def row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
+    """What a method's policies are worth, and what their training was like."""
+    spec, runs, place = one
+    found = measured(anchored, one, budgets)
+    found["prerequisite_violations_training"] = summarise(
+        np.asarray(runs.curves.violation_steps)[place].sum(axis=1).astype(float)
+    )
+    if spec.constrained:
+        for name in budgets:
+            found[f"lambda_{name}"] = summarise(runs.multipliers[place, :, anchored.env.cost_names.index(name)])
+    if spec.masked:
+        found["frontier_events"] = summarise(np.asarray(runs.curves.frontier_events)[place].mean(axis=1))
+    return found
+
+
+def watch(anchored: Anchored, one: Trained) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """What a method's tutor of the first seed does, and how each group of learners fared, meant over seeds."""
+    env, seed = anchored.env, anchored.plan.seed
+    assert isinstance(env, Tutoring)  # only tutors have concepts to watch
+    policies = one.runs.selected[one.place]
+    seen = [conduct(env, one.spec, policy, episodes=EVALUATION_EPISODES, seed=seed) for policy in policies]
+    fared = [by_group(env, each) for each in seen]
+    groups = {
+        group: {metric: float(np.mean([each[group][metric] for each in fared if group in each])) for metric in metrics}
+        for group, metrics in fared[0].items()
+    }
+    return as_json(env, seen[0]), groups
 
 
 def _as_unconstrained(spec: MethodSpec) -> bool:
@@ -121,34 +210,18 @@ def _train(
     label: str,
     session: Session,
 ) -> NeuralRuns:
-    def after_point(snapshot: Snapshot[Any, Any]) -> None:
-        if session.save is not None:
-            session.save(label, snapshot)
-        if session.progress is not None:
-            session.progress(label, snapshot.point, plan.points)
+    """Trains methods as one stage of a session."""
+    stage = Stage(label, plan.points, len(methods) * plan.seeds * ITERATIONS * plan.sizes.steps)
 
-    return train_neural(
-        env,
-        methods,
-        budgets,
-        plan,
-        resume=session.load(label) if session.load is not None else None,
-        after_point=after_point,
+    def at(snapshot: Snapshot[Any, Any]) -> Curves:
+        steps = np.arange(1, snapshot.point + 1) * ITERATIONS * plan.sizes.steps
+        return _so_far(env, methods, gather(snapshot, (len(methods), plan.seeds)), steps)
+
+    runs = train_neural(
+        env, methods, budgets, plan, resume=session.begin(stage), after_point=session.after_point(stage, at)
     )
-
-
-def _row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
-    spec, runs, place = one
-    row = measured(anchored, one, budgets)
-    row["prerequisite_violations_training"] = summarise(
-        np.asarray(runs.curves.violation_steps)[place].sum(axis=1).astype(float)
-    )
-    if spec.constrained:
-        for name in budgets:
-            row[f"lambda_{name}"] = summarise(runs.multipliers[place, :, anchored.env.cost_names.index(name)])
-    if spec.masked:
-        row["frontier_events"] = summarise(np.asarray(runs.curves.frontier_events)[place].mean(axis=1))
-    return row
+    session.end(label, _so_far(env, methods, runs.curves, runs.steps))
+    return runs
 
 
 def _values(env: Environment[Any], seen: Episodes, place: int, seed: int) -> Values:
@@ -178,6 +251,13 @@ def _mean(values: list[Values]) -> Values:
         violation_rate=over(lambda one: one.violation_rate),
         prerequisite_violation_rate=over(lambda one: one.prerequisite_violation_rate),
     )
+
+
+def _so_far(
+    env: Environment[Any], methods: Sequence[MethodSpec], progress: Progress, steps: Int[np.ndarray, " points"]
+) -> Curves:
+    """The curves of methods that were trained together."""
+    return Curves(steps, {spec.name: _curves(env, progress, at) for at, spec in enumerate(methods)}, unit="steps")
 
 
 def _curves(env: Environment[Any], progress: Progress, place: int) -> dict[str, np.ndarray]:

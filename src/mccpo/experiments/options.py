@@ -11,6 +11,8 @@ from mccpo.algo import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_
 from mccpo.algo.engine import Arrays
 from mccpo.curriculum import Curriculum
 from mccpo.errors import InputError
+from mccpo.evaluation import Curves
+from mccpo.experiments.policies import Policies
 
 # Episodes, and episodes per update, of each finite environment: the paper's numbers of episodes.
 _LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_000, 40)}
@@ -18,7 +20,10 @@ _LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_0
 
 @dataclass(frozen=True)
 class Options:
-    """The choices that `compare` and `reproduce` share; what is left out has the paper's value."""
+    """The choices that `compare` and `reproduce` share; what is left out has the paper's value.
+
+    `requirements` are budgets in a teacher's words: see `mccpo.experiments.rules`.
+    """
 
     methods: tuple[str, ...] = PAPER_METHODS
     seeds: int = 10
@@ -28,6 +33,7 @@ class Options:
     kappa: tuple[float, ...] = ()
     budgets: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.methods:
@@ -41,6 +47,8 @@ class Options:
                 raise InputError(f"kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.9")
         if len(self.kappa) > 1 and self.budgets:
             raise InputError("several kappa and a --budget contradict each other", fix="give one or the other")
+        if len(self.kappa) > 1 and self.requirements:
+            raise InputError("several kappa and a --require contradict each other", fix="give one or the other")
 
     def plan(self, environment: str) -> TabularPlan:
         """How to train on a finite environment."""
@@ -54,6 +62,10 @@ class Options:
         if self.episodes is not None:
             raise InputError(f"{environment} is trained by steps, not episodes", fix="give --steps")
         return NeuralPlan(NeuralPlan.steps if self.steps is None else self.steps, self.seeds, self.seed)
+
+    def methods_or(self, own: tuple[str, ...]) -> tuple[str, ...]:
+        """The methods asked for, or a table's own where the choice was left open."""
+        return own if self.methods == PAPER_METHODS else self.methods
 
     def only_kappa(self, table: str) -> float | None:
         """The one level of a table that takes one."""
@@ -76,13 +88,66 @@ def _describe(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A part of an experiment, trained in one go from point to point.
+
+    `steps_per_point` is what all its runs together go through in a point, counted in `unit`: steps or episodes.
+    """
+
+    label: str
+    points: int
+    steps_per_point: int
+    unit: str = "steps"
+
+
+@dataclass(frozen=True)
 class Session:
     """Where an experiment tells how far it is and keeps what it needs to go on; by default nowhere.
 
-    `progress(label, point, points)` is called as a part of the experiment advances; `load(label)` gives the arrays of
-    a part that was begun before, `save(label, snapshot)` keeps one.
+    - `progress(stage, point)`: the stage is at this point; told as it begins, too.
+    - `load(label)`: the arrays of a stage that was begun before; `save(label, snapshot)` keeps them.
+    - `record(label, curves)`: the training curves of a stage so far.
+    - `recall(key)`: the arrays that another experiment left under a key that says all they depend on;
+      `remember(key, arrays)` leaves them.
+    - `keep(policies)`: what a method learnt.
     """
 
-    progress: Callable[[str, int, int], None] | None = None
+    progress: Callable[[Stage, int], None] | None = None
     load: Callable[[str], Arrays | None] | None = None
     save: Callable[[str, Snapshot[Any, Any]], None] | None = None
+    record: Callable[[str, Curves], None] | None = None
+    recall: Callable[[str], Arrays | None] | None = None
+    remember: Callable[[str, Arrays], None] | None = None
+    keep: Callable[[Policies], None] | None = None
+
+    def begin(self, stage: Stage) -> Arrays | None:
+        """The arrays that a stage goes on from, if it was begun before."""
+        found = self.load(stage.label) if self.load is not None else None
+        if self.progress is not None:
+            self.progress(stage, 0 if found is None else _point(found))
+        return found
+
+    def after_point(
+        self, stage: Stage, curves: Callable[[Snapshot[Any, Any]], Curves]
+    ) -> Callable[[Snapshot[Any, Any]], None]:
+        """What training calls after each point of a stage; `curves` are those of a snapshot."""
+
+        def after_point(snapshot: Snapshot[Any, Any]) -> None:
+            if self.record is not None:
+                self.record(stage.label, curves(snapshot))
+            if self.save is not None:
+                self.save(stage.label, snapshot)
+            if self.progress is not None:
+                self.progress(stage, snapshot.point)
+
+        return after_point
+
+    def end(self, label: str, curves: Curves) -> None:
+        """Records a stage whose points may not have been trained now, because it was recalled or had ended before."""
+        if self.record is not None:
+            self.record(label, curves)
+
+
+def _point(arrays: Arrays) -> int:
+    """The point at which a snapshot was taken: how long its curves are."""
+    return next(len(array) for name, array in arrays.items() if name.startswith("['curves']"))

@@ -4,6 +4,9 @@ manifest.json     configuration, versions, commit, seeds, wall time, and whether
 results.json      the tables, as `--json` prints them
 metrics.parquet   the training curves: one row per part, method, seed and point
 checkpoints/      one file per part, from which `--resume` goes on to the same bits
+policies.*        what a neural run learnt: see `mccpo.experiments.policies`
+certificate.json  what `mccpo certify` found of it: see `mccpo.experiments.certificate`
+tensorboard/      the training curves as event files, on request: see `mccpo.experiments.tensorboard`
 report.html       the report
 """
 
@@ -14,14 +17,13 @@ import platform
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
@@ -31,9 +33,11 @@ from mccpo.algo import Snapshot
 from mccpo.algo.engine import to_arrays
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.strict_json import dump_json
+from mccpo.experiments.policies import DOCUMENT, Policies, read_policies, write_policies
+from mccpo.strict_json import dump_json, read_json
 
 SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
+_NO_RUN = "name the folder of a run"
 _LIBRARIES = ("jax", "jaxlib", "equinox", "numpy", "scipy")
 
 
@@ -71,15 +75,20 @@ class RunFolder:
                 self._write_manifest(finished=False)
             atomic.write_bytes(self._checkpoint(label), save(to_arrays(snapshot)))
 
-    def finish(self, results: Mapping[str, Any], curves: Mapping[str, Curves]) -> dict[str, Any]:
-        """Writes the results and the curves, and marks the run as finished; gives the manifest."""
+    def finish(
+        self, results: Mapping[str, Any], curves: Mapping[str, Curves], policies: Sequence[Policies] = ()
+    ) -> dict[str, Any]:
+        """Writes the results, the curves and the policies, and marks the run as finished; gives the manifest."""
+        from mccpo.experiments.curve_file import write_curves  # noqa: PLC0415 - polars: training need not wait for it
+
+        if policies:
+            write_policies(self.path, policies)
         atomic.write_text(self.path / "results.json", dump_json(results, indent=2) + "\n")
-        with atomic.replacing(self.path / "metrics.parquet") as scratch:
-            _frame(curves).write_parquet(scratch)
+        write_curves(self.path / "metrics.parquet", curves)
         return self._write_manifest(finished=True)
 
     def _take_up(self, manifest: Path) -> float:
-        found = read_json(manifest)
+        found = read_json(manifest, fix=_NO_RUN)
         if found.get("configuration") != json.loads(dump_json(self.configuration)):
             raise InputError(
                 f"{self.path} was begun with other settings", fix="resume with the same, or choose another --out"
@@ -121,26 +130,23 @@ def _check_writable(path: Path) -> None:
                 folder.rmdir()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON object of a run folder."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="name the folder of a run") from error
-    except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}", fix="run it again") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} is not a JSON object", fix="run it again")
-    return content
+def read_run(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The manifest and the results of a finished run."""
+    manifest = read_json(run / "manifest.json", fix=_NO_RUN)
+    if not manifest.get("finished"):
+        raise InputError(f"{run} is not finished", fix="finish it with --resume")
+    return manifest, read_json(run / "results.json", fix=_NO_RUN)
 
 
-def read_curves(path: Path) -> dict[str, Curves]:
-    """Reads the training curves of a run folder, by part."""
-    try:
-        frame = pl.read_parquet(path)
-        return {str(part): _unframe(rows) for (part,), rows in frame.group_by(["part"], maintain_order=True)}
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"cannot read {path}: {error}", fix="run it again") from error
+def load_policies(run: Path) -> list[Policies]:
+    """The policies that a finished run of the neural learner keeps."""
+    read_run(run)
+    if not (run / DOCUMENT).exists():
+        raise InputError(
+            f"{run} keeps no policies",
+            fix="name a run of a neural learner, such as of tutor-15; what a finite environment's tables say is exact",
+        )
+    return read_policies(run)
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
@@ -150,35 +156,6 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     except (OSError, SafetensorError) as error:
         fix = "delete it and resume; its part starts anew"
         raise InputError(f"{path} is not a checkpoint: {error}", fix=fix) from error
-
-
-def _frame(curves: Mapping[str, Curves]) -> pl.DataFrame:
-    frames = [
-        pl.DataFrame(
-            {
-                "part": part,
-                "method": method,
-                "seed": np.repeat(np.arange(seeds := len(next(iter(metrics.values())))), len(found.episodes)),
-                "episodes": np.tile(found.episodes, seeds),
-                **{metric: values.ravel() for metric, values in metrics.items()},
-            }
-        )
-        for part, found in curves.items()
-        for method, metrics in found.values.items()
-    ]
-    return pl.concat(frames, how="diagonal")
-
-
-def _unframe(rows: pl.DataFrame) -> Curves:
-    episodes = rows["episodes"].unique(maintain_order=True).to_numpy()
-    metrics = [name for name in rows.columns if name not in ("part", "method", "seed", "episodes")]
-    return Curves(
-        episodes,
-        {
-            str(method): {name: found[name].to_numpy().reshape(-1, len(episodes)) for name in metrics}
-            for (method,), found in rows.group_by(["method"], maintain_order=True)
-        },
-    )
 
 
 def _commit() -> str | None:

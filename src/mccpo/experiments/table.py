@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mccpo.algo import NeuralPlan, TabularPlan
+from mccpo.algo.neural import EVALUATION_EPISODES
 from mccpo.env import Environment
-from mccpo.evaluation import Curves, metrics_of
-from mccpo.exact import Optimum
+from mccpo.evaluation import Curves, Summary, metrics_of
+from mccpo.exact import Optimum, satisfies
 from mccpo.experiments import paper
 from mccpo.experiments.finite import Outcome, Task
-from mccpo.experiments.neural import EVALUATION_EPISODES
 from mccpo.experiments.verdicts import verdicts
 
 NOTE_AVERAGED = (
@@ -67,6 +69,13 @@ def setting(task: Task, outcome: Outcome, rows: paper.Rows, aims: Mapping[str, M
         "paper": reported(rows, outcome),
         "verdicts": verdicts(outcome.rows, rows, aims, paper_seeds=10),
     }
+
+
+def met(row: Mapping[str, Summary], budgets: Mapping[str, float], tolerance: float = 0.0) -> float:
+    """The share of seeds whose costs all stay within budgets, which need not be those of the row's own table."""
+    seeds = zip(*(row[f"J_{name}"]["per_seed"] for name in budgets), strict=True)
+    costs = [dict(zip(budgets, seed, strict=True)) for seed in seeds]
+    return float(np.mean([satisfies(seed, budgets, dict.fromkeys(budgets, 0.0), tolerance) for seed in costs]))
 
 
 def description(env: Environment[Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 import numpy as np
-from scipy import stats
+import scipy  # whose parts load when they are used: training need not wait for them
 
 from mccpo.evaluation import Summary
 from mccpo.experiments.paper import Reported, Rows
@@ -73,7 +73,7 @@ def _margin(ours: Summary, paper: Reported, paper_seeds: int) -> float:
     freedom = np.maximum(seeds - 1, 1)
     total = float(variance.sum())
     degrees = total**2 / float((variance**2 / freedom).sum()) if total > 0 else 1.0
-    return float(stats.t.ppf(0.975, degrees)) * float(np.sqrt(total)) + paper.unit / 2
+    return float(scipy.stats.t.ppf(0.975, degrees)) * float(np.sqrt(total)) + paper.unit / 2
 
 
 def _aim(ours: Summary, exact: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
 import matplotlib.style
@@ -15,9 +15,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from mccpo.report import numbers
 from mccpo.report.markup import Html, el, join
+from mccpo.report.vocabulary import split_weight
 
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
+SMALLEST_SHOWN = 1e-4  # where a logarithmic axis that must show 0 turns plain
+_DECADES_FOR_LOG = 2.0
+_LEAST_TOP = 0.05  # of an axis from 0, so that a trickle does not look like a flood
 INK, MUTED, RULE = "#1f2328", "#59636e", "#d9dee3"
 
 _RC = {
@@ -60,11 +64,20 @@ class Stroke:
 STROKES = {
     "unconstrained": Stroke("#D55E00"),
     "reward-shaped": Stroke("#E69F00", (5, 1.5), "s"),
+    "reward-shaped-gain": Stroke("#CC79A7", (3, 1), "s"),
     "post-hoc": Stroke("#56B4E9", (1.5, 1.2), "^"),
     "mc-cpo": Stroke("#0072B2", (), "D", 2.2),
     "mc-cpo-no-frontier": Stroke("#009E73", (4, 1.2, 1, 1.2), "v"),
 }
-_SPARE = (Stroke("#CC79A7", (3, 1), "s"), Stroke("#7F7F7F", (6, 1, 1, 1, 1, 1), "^"), Stroke("#B8A800", (2, 2), "v"))
+_SPARE = (Stroke("#7F7F7F", (6, 1, 1, 1, 1, 1), "^"), Stroke("#B8A800", (2, 2), "v"), Stroke("#882255", (3, 2), "o"))
+# The methods of one sweep share a colour: these tell them apart.
+_SWEEP: tuple[tuple[tuple[float, ...], str], ...] = (
+    ((), "s"),
+    ((5, 1.5), "^"),
+    ((1.5, 1.2), "v"),
+    ((6, 1, 1, 1), "o"),
+    ((3, 3), "D"),
+)
 # The markers in use, as paths around the middle of a swatch.
 _MARKERS = {
     "o": "M10.6 6 A3.4 3.4 0 1 1 17.4 6 A3.4 3.4 0 1 1 10.6 6 Z",
@@ -83,7 +96,12 @@ def stroke(method: str, methods: list[str]) -> Stroke:
     """The stroke of a method among `methods`; those without one of their own take spare ones, in turn."""
     if method in STROKES:
         return STROKES[method]
-    unknown = [name for name in methods if name not in STROKES]
+    base, swept = split_weight(method)
+    if swept:
+        family = [name for name in methods if split_weight(name)[0] == base and name != base]
+        dashes, marker = _SWEEP[family.index(method) % len(_SWEEP)]
+        return replace(stroke(base, [*methods, base]), dashes=dashes, marker=marker)
+    unknown = [name for name in methods if name not in STROKES and not split_weight(name)[1]]
     return _SPARE[unknown.index(method) % len(_SPARE)]
 
 
@@ -108,6 +126,24 @@ def plain_ticks(axes: Axes, *, x: bool = False, y: bool = False) -> None:
             axis.set_minor_formatter(NullFormatter())
         else:
             axis.set_major_locator(MaxNLocator(5))
+
+
+def from_zero(axes: Axes, top: float, *, most: float = float("inf")) -> None:
+    """Lets the axis of what cannot be negative begin at 0 and end where the data do, or at `most`."""
+    top = min(most, max(_LEAST_TOP, top))
+    axes.set_ylim(-0.03 * top, 1.03 * top)
+
+
+def exact_line(axes: Axes, points: list[tuple[float, float]]) -> None:
+    """The exact optimum through points, in front of the methods' lines: a learner that reaches it would hide it."""
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    axes.plot(x, y, color=OPTIMUM.colour, linestyle=OPTIMUM.linestyle, linewidth=OPTIMUM.width, zorder=4)
+
+
+def spans_decades(values: list[float]) -> bool:
+    """Whether numbers lie so far apart that only a logarithmic axis shows them all."""
+    positive = [value for value in values if value > 0.0]
+    return bool(positive) and min(values) >= 0.0 and max(positive) / min(positive) > 10.0**_DECADES_FOR_LOG
 
 
 def swatch(style: Stroke, *, line: bool = True, marker: bool = False, hollow: bool = False) -> Html:

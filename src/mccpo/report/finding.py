@@ -16,9 +16,10 @@ def finding(results: Results) -> str:
     """One sentence: the results' own, or what MC-CPO (else the last method) reached against optimum and budgets."""
     if results.finding:
         return results.finding
-    if len(results.settings) == 1:
-        return _one(results.settings[0])
-    return _several(results.settings)
+    run = tuple(setting for setting in results.settings if setting.rows)
+    if not run:
+        return "No policy meets these budgets, so none was trained."
+    return _one(run[0]) if len(run) == 1 else _several(run)
 
 
 def tally(settings: tuple[Setting, ...]) -> str:

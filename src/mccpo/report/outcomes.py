@@ -1,31 +1,28 @@
-"""Figures of what the methods reached: final returns, sweeps over settings, fronts over budgets."""
+"""Figures of what the methods reached: final returns, and sweeps over settings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from mccpo.report import drawing, numbers
-from mccpo.report.drawing import OPTIMUM, PAPER, Stroke, draw, stroke, swatch
-from mccpo.report.finding import OUR_METHOD
+from mccpo.report.drawing import OPTIMUM, PAPER, SMALLEST_SHOWN, Stroke, draw, exact_line, spans_decades, stroke, swatch
 from mccpo.report.panels import Group, Legend, Panel, legend_of
 from mccpo.report.results import Measured, Results, Setting
 from mccpo.report.vocabulary import method_label, metric_label
 
 _SWEPT = ("return", "pi_hack", "rhsi")
-_SMALLEST_SHOWN = 1e-4
-_DECADES_FOR_LOG = 2.0
-_SEVERITIES = ("rhsi_ratio", "rhsi_ratio_discounted", "rhsi")
+_MOST_NAMED = 6  # settings that stand side by side by name
+_WIDEST = 12  # of a setting's name under its place on an axis
 
 
-def final(results: Results, names: Iterator[str]) -> Group | None:
+def final(setting: Setting, names: Iterator[str]) -> Group | None:
     """The return of every seed, its mean and interval, beside the paper's and the exact optimum."""
-    if len(results.settings) != 1:
-        return None
-    setting = results.settings[0]
     methods = [method for method in setting.rows if "return" in setting.rows[method]]
     if not methods:
         return None
@@ -97,7 +94,7 @@ def _final_row(axes: Axes, place: int, setting: Setting, method: str, style: Str
 
 def sweep(results: Results, names: Iterator[str]) -> Group | None:
     """Return and what is left of hacking as the setting changes."""
-    if len(results.settings) < 2:
+    if len(results.settings) < 2 or (len(results.settings) > _MOST_NAMED and not _Scale.of(results.settings).joined):
         return None
     methods = list(dict.fromkeys(method for setting in results.settings for method in setting.rows))
     panels = [_sweep_panel(results.settings, methods, metric, names) for metric in _SWEPT]
@@ -107,23 +104,26 @@ def sweep(results: Results, names: Iterator[str]) -> Group | None:
 
 
 def _sweep_panel(settings: tuple[Setting, ...], methods: list[str], metric: str, names: Iterator[str]) -> Panel | None:
-    if not any(metric in row for setting in settings for row in setting.rows.values()):
+    means = [row[metric].mean for part in settings for row in part.rows.values() if metric in row]
+    if not means:
         return None
-    places, axis_label = _places(settings)
+    scale = _Scale.of(settings)
     label = metric_label(metric)
+    log = metric != "return" and (not all(means) or spans_decades(means))
 
     def plot(axes: Axes) -> None:
-        placed = list(zip(places, settings, strict=True))
-        for method in methods:
+        placed = list(zip(scale.places, settings, strict=True))
+        for place, method in enumerate(methods):
+            aside = 0.0 if scale.joined else 0.3 * (place + 0.5 - len(methods) / 2) / len(methods)
             cells = [(x, part.rows[method][metric]) for x, part in placed if metric in part.rows.get(method, {})]
-            _sweep_line(axes, cells, stroke(method, methods))
+            _sweep_line(axes, [(x + aside, cell) for x, cell in cells], stroke(method, methods), joined=scale.joined)
         if metric == "return":
-            _exact_line(axes, [(x, part.optimum[metric]) for x, part in placed if metric in part.optimum])
-        axes.set(xlabel=axis_label, ylabel=label)
-        if metric != "return":  # what is left of hacking is a few in ten thousand, or nothing at all
-            axes.set_yscale("symlog", linthresh=_SMALLEST_SHOWN)
-            axes.set_ylim(bottom=-_SMALLEST_SHOWN / 5)
-        axes.set_xticks(places, [setting.name.rpartition("=")[2] for setting in settings])
+            exact_line(axes, [(x, part.optimum[metric]) for x, part in placed if metric in part.optimum])
+        axes.set(xlabel=scale.label, ylabel=label)
+        if log:  # what is left of hacking can be a few in ten thousand, or nothing at all
+            axes.set_yscale("symlog", linthresh=SMALLEST_SHOWN)
+            axes.set_ylim(bottom=-SMALLEST_SHOWN / 5)
+        axes.set_xticks(scale.places, scale.ticks)
         axes.margins(x=0.08)
         drawing.plain_ticks(axes, y=True)
 
@@ -132,13 +132,13 @@ def _sweep_panel(settings: tuple[Setting, ...], methods: list[str], metric: str,
     return Panel(label, caption, draw(plot, name=next(names), describe=f"{label} across settings, {caption}"))
 
 
-def _sweep_line(axes: Axes, cells: list[tuple[float, Measured]], style: Stroke) -> None:
+def _sweep_line(axes: Axes, cells: list[tuple[float, Measured]], style: Stroke, *, joined: bool) -> None:
     axes.errorbar(
         [x for x, _ in cells],
         [measured.mean for _, measured in cells],
         yerr=[measured.std for _, measured in cells],
         color=style.colour,
-        linestyle=style.linestyle,
+        linestyle=style.linestyle if joined else "",
         linewidth=style.width,
         marker=style.marker,
         markersize=5,
@@ -146,127 +146,23 @@ def _sweep_line(axes: Axes, cells: list[tuple[float, Measured]], style: Stroke) 
     )
 
 
-def _exact_line(axes: Axes, points: list[tuple[float, float]]) -> None:
-    x, y = [point[0] for point in points], [point[1] for point in points]
-    # In front of the methods' lines: a learner that reaches the optimum would hide it.
-    axes.plot(x, y, color=OPTIMUM.colour, linestyle=OPTIMUM.linestyle, linewidth=OPTIMUM.width, zorder=4)
+@dataclass(frozen=True)
+class _Scale:
+    """Where each setting stands on the axis: at its value when all are named as `R=0.5`, else one after the other.
 
+    Only settings that are values of one thing are joined by lines.
+    """
 
-def _places(settings: tuple[Setting, ...]) -> tuple[list[float], str]:
-    """Where each setting stands on the axis: at its value when all are named as `R=0.5`, else one after the other."""
-    parsed = [re.fullmatch(r"\s*(\w+)\s*=\s*([-+]?\d*\.?\d+)\s*", setting.name) for setting in settings]
-    matches = [match for match in parsed if match is not None]
-    if len(matches) == len(settings) and len({match[1] for match in matches}) == 1:
-        return [float(match[2]) for match in matches], matches[0][1]
-    return [float(place) for place in range(len(settings))], "Setting"
+    places: list[float]
+    ticks: list[str]
+    label: str
+    joined: bool
 
-
-def front(results: Results, names: Iterator[str]) -> Group | None:
-    """Return against severity (or against the one budgeted cost) as the budgets tighten."""
-    metric = _front_axis(results)
-    one_budget = metric in [f"J_{cost}" for cost in results.settings[0].budgets]
-    lines = {
-        method: sorted(points, key=lambda point: point[metric])
-        for method, points in results.fronts.items()
-        if points and all(metric in point and "return" in point for point in points)
-    }
-    exact = _exact_points(results.front_optimum, metric, one_budget=one_budget)
-    if not lines and not exact:
-        return None
-    methods = list(dict.fromkeys([*results.settings[0].rows, *lines]))
-    named = _named_line(lines, metric)
-    # Against a cost the exact front is straight between its corners, which only plain axes show.
-    x = [point[metric] for points in lines.values() for point in points] + [at for at, _ in exact]
-    log = not one_budget and _spans_decades(x)
-
-    def plot(axes: Axes) -> None:
-        if log:
-            axes.set_xscale("symlog", linthresh=max(min(value for value in x if value > 0.0), _SMALLEST_SHOWN))
-        _exact_line(axes, exact)
-        for method, points in lines.items():
-            _front_line(axes, points, metric, stroke(method, methods), named=method == named)
-        _front_paper(axes, results.settings[0], metric)
-        axes.set(xlabel=metric_label(metric), ylabel="Return")
-        axes.margins(0.08)
-        drawing.plain_ticks(axes, x=True, y=True)
-
-    title = f"Return against {metric_label(metric)}"
-    svg = draw(plot, name=next(names), describe=f"{title} for several budgets", size=(4.9, 3.0))
-    meaning = "exact front: nothing is possible above it" if one_budget else "exact optimum as all budgets scale"
-    references = [(OPTIMUM, meaning)] if exact else []
-    entries = tuple(
-        (swatch(stroke(method, methods), marker=True), method_label(method)) for method in lines
-    ) + legend_of([], references)
-    if any({metric, "return"} <= cells.keys() for cells in results.settings[0].paper.values()):
-        entries = (*entries, (swatch(PAPER, line=False, marker=True, hollow=True), "paper"))
-    said = [
-        *(["the numbers are κ"] if any("kappa" in point for point in lines.get(named, ())) else []),
-        *(["log scale"] if log else []),
-    ]
-    return Group("Trade-off", "Up and to the left is better.", (Panel(title, ", ".join(said), svg),), entries)
-
-
-def _exact_points(points: list[dict[str, float]], metric: str, *, one_budget: bool) -> list[tuple[float, float]]:
-    """The corners of the exact front: by cost, or else in the order in which the budgets grow."""
-    known = [point for point in points if "return" in point]
-    if one_budget:  # an exact optimum that does not state its cost spends its budget
-        at = [(point.get(metric, point.get("budget")), point["return"]) for point in known]
-        return sorted((x, y) for x, y in at if x is not None)
-    known.sort(key=lambda point: point.get("budget", 0.0))
-    return [(point[metric], point["return"]) for point in known if metric in point]
-
-
-def _named_line(lines: dict[str, list[dict[str, float]]], metric: str) -> str:
-    """The method whose points are labelled with κ: the one that κ moves most, ours in case of doubt."""
-
-    def places(method: str) -> int:
-        return len({(point[metric], point["return"]) for point in lines[method] if "kappa" in point})
-
-    return max(lines, key=lambda method: (places(method), method == OUR_METHOD), default="")
-
-
-def _spans_decades(values: list[float]) -> bool:
-    positive = [value for value in values if value > 0.0]
-    return bool(positive) and min(values) >= 0.0 and max(positive) / min(positive) > 10.0**_DECADES_FOR_LOG
-
-
-def _front_axis(results: Results) -> str:
-    """What return is traded against: the budgeted cost when there is one, else how severe the hacking is."""
-    budgets = results.settings[0].budgets
-    points = [point for front_points in results.fronts.values() for point in front_points]
-    costs = [f"J_{cost}" for cost in budgets]
-    if len(costs) == 1 and (results.front_optimum or all(costs[0] in point for point in points)):
-        return costs[0]
-    known = [metric for metric in (*_SEVERITIES, *costs) if all(metric in point for point in points)]
-    return known[0] if known else "rhsi"
-
-
-def _front_line(axes: Axes, points: list[dict[str, float]], metric: str, style: Stroke, *, named: bool) -> None:
-    x, y = [point[metric] for point in points], [point["return"] for point in points]
-    axes.plot(
-        x, y, color=style.colour, linestyle=style.linestyle, linewidth=style.width, marker=style.marker, markersize=5
-    )
-    for point in points:
-        if named and "kappa" in point:  # one line only: labels of lines that lie close would cover one another
-            axes.annotate(
-                f"{point['kappa']:g}",
-                (point[metric], point["return"]),
-                xytext=(6, -11),
-                textcoords="offset points",
-                fontsize=7.5,
-                color=style.colour,
-            )
-
-
-def _front_paper(axes: Axes, setting: Setting, metric: str) -> None:
-    for cells in setting.paper.values():
-        if metric in cells and "return" in cells:
-            axes.plot(
-                [cells[metric].mean],
-                [cells["return"].mean],
-                linestyle="",
-                marker="d",
-                markersize=6,
-                color=PAPER.colour,
-                markerfacecolor="white",
-            )
+    @classmethod
+    def of(cls, settings: tuple[Setting, ...]) -> _Scale:
+        parsed = [re.fullmatch(r"\s*(\w+)\s*=\s*([-+]?\d*\.?\d+)\s*", setting.name) for setting in settings]
+        matches = [match for match in parsed if match is not None]
+        if len(matches) == len(settings) and len({match[1] for match in matches}) == 1:
+            return cls([float(match[2]) for match in matches], [match[2] for match in matches], matches[0][1], True)
+        names = [fill(setting.name, _WIDEST) for setting in settings]
+        return cls([float(place) for place in range(len(settings))], names, "", False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mccpo.report import numbers
-from mccpo.report.cells import measured_text, reported_text
+from mccpo.report.cells import certificate_text, measured_text, optimum_text, reported_text
 from mccpo.report.markup import Html, el, join
 from mccpo.report.results import Measured, Results, Setting, Verdict
-from mccpo.report.vocabulary import VERDICTS, method_label, metric_label
+from mccpo.report.supplement import Certificate
+from mccpo.report.vocabulary import HIGHER_IS_BETTER, VERDICTS, in_order, method_label, metric_label
 
 
 class Footnotes:
@@ -51,7 +52,7 @@ def main_table(setting: Setting, footnotes: Footnotes, metrics: Sequence[str]) -
         cells = [_cell(setting, method, metric, footnotes) for method in methods]
         if optimum:
             value = setting.optimum.get(metric)
-            cells.insert(0, el("td", "" if value is None else numbers.short(value), class_="optimum"))
+            cells.insert(0, el("td", "" if value is None else optimum_text(metric, value), class_="optimum"))
         rows.append(el("tr", el("th", *_row_label(setting, metric), scope="row"), *cells))
     return _scrolling(el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="main"))
 
@@ -95,6 +96,44 @@ def tests_table(results: Results) -> Html | None:
     return _scrolling(el("table", el("thead", head), el("tbody", *rows)))
 
 
+def groups_table(groups: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Html | None:
+    """How each method serves each group of learners, the group it serves worst marked metric by metric."""
+    metrics = in_order(metric for rows in groups.values() for cells in rows.values() for metric in cells)
+    if not metrics:
+        return None
+    head = [el("th", name, scope="col") for name in ("Method", "Group", *(metric_label(metric) for metric in metrics))]
+    body = []
+    for method, rows in groups.items():
+        worst = {metric: _worst(rows, metric) for metric in metrics}
+        for place, (group, cells) in enumerate(rows.items()):
+            shown = [_group_cell(cells.get(metric), worst=group in worst[metric]) for metric in metrics]
+            name = el("th", method_label(method) if place == 0 else "", scope="row")
+            body.append(el("tr", name, el("td", group), *shown, class_="first" if place == 0 else None))
+    table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups")
+    told = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
+    return join(told, _scrolling(table))
+
+
+def certificate_table(certificate: Certificate | None) -> Html | None:
+    """Whether the policy may be released, and the bound that says so for each budget."""
+    if certificate is None:
+        return None
+    sure = numbers.share(certificate.confidence)
+    entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
+    if certificate.prerequisite is not None:
+        entries.append((metric_label("prerequisite_violation_rate"), certificate.prerequisite))
+    head = [el("th", name, scope="col") for name in ("", "Mean", f"Upper bound at {sure}", "Budget", "Verdict")]
+    rows = []
+    for label, bound in entries:
+        values = (bound.mean, bound.bound, bound.budget)
+        cells = [el("td", "–" if value is None else numbers.number(value)) for value in values]
+        rows.append(el("tr", el("th", label, scope="row"), *cells, el("td", _passes(bound.passed))))
+    told = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
+    table = el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="certificate")
+    why = f"{metric_label('prerequisite_violation_rate')}: {certificate.reason}."
+    return join(told, _scrolling(table), el("p", why, class_="note") if certificate.reason else None)
+
+
 def verdict_mark(verdict: Verdict) -> Html:
     """The verdict as a sign and a word, coloured as well."""
     return el("span", f"{VERDICTS[verdict.kind]} {verdict.kind}", class_=f"verdict {verdict.kind}")
@@ -110,6 +149,27 @@ def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> H
     if verdict is not None:
         lines.append(el("span", verdict_mark(verdict), footnotes.mark(verdict)))
     return el("td", *lines)
+
+
+def _worst(rows: Mapping[str, Mapping[str, float]], metric: str) -> set[str]:
+    """The groups with the worst value of a metric; none where all are served alike."""
+    values = {group: cells[metric] for group, cells in rows.items() if metric in cells}
+    if len(set(values.values())) < 2:
+        return set()
+    worst = (min if metric in HIGHER_IS_BETTER else max)(values.values())
+    return {group for group, value in values.items() if value == worst}
+
+
+def _group_cell(value: float | None, *, worst: bool) -> Html:
+    if value is None:
+        return el("td", "–")
+    return el("td", f"▾ {numbers.number(value)}" if worst else numbers.number(value), class_="worst" if worst else None)
+
+
+def _passes(passed: bool | None) -> Html:
+    if passed is None:
+        return el("span", "–")
+    return el("span", "✓ passed" if passed else "✗ failed", class_=f"verdict {'agrees' if passed else 'differs'}")
 
 
 def _row_label(setting: Setting, metric: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 METHODS = {
     "unconstrained": "Unconstrained",
     "reward-shaped": "Reward-shaped",
+    "reward-shaped-gain": "Reward-shaped, + λ·ΔK",
     "post-hoc": "Post-hoc filter",
     "mc-cpo": "MC-CPO",
     "mc-cpo-no-frontier": "MC-CPO, no frontier",
@@ -31,6 +32,10 @@ _METRICS = {
         "Unready steps",
         "share of steps that teach a concept the learner is not ready for",
     ),
+    "true_violation_rate": (
+        "True violations",
+        "share of steps that teach a concept whose prerequisites the learner has not in truth mastered",
+    ),
     "prerequisite_violations_training": ("Unready, in training", "training steps that taught an unready concept"),
     "satisfaction": ("Met, τ = 0.1", "seeds whose costs all stay within 110 % of their budgets"),
     "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets"),
@@ -39,6 +44,11 @@ _METRICS = {
     "excess": ("Excess", "largest relative excess over a budget; negative is below"),
     "within": ("Near optimum", "runs with at least 98 % of the optimum's return and budgets met to within 1 %"),
     "error_": ("Error of λ", "relative distance of the learnt multiplier from the exact one"),
+    "time_to_unlock": (
+        "Time to unlock",
+        "step at which a concept first becomes ready, mean over concepts; the horizon where it never does",
+    ),
+    "restriction_rate": ("Restriction rate", "share of actions that the gate withholds, mean over steps"),
     "frontier_events": ("Frontier events", "steps per update at which a concept has just become ready"),
 }
 
@@ -47,12 +57,42 @@ _VARIANTS = {"_trained": "before the filter", "_last": "last iterate"}
 VERDICTS = {"agrees": "✓", "better": "▲", "differs": "✗"}  # a shape each, so that colour is never needed to read them
 
 SHARES_OF_SEEDS = ("satisfaction", "satisfaction_strict", "within")
-RATES = ("pi_hack", "violation_rate", "prerequisite_violation_rate", *SHARES_OF_SEEDS)
+RATES = (
+    "pi_hack",
+    "violation_rate",
+    "prerequisite_violation_rate",
+    "true_violation_rate",
+    "restriction_rate",
+    *SHARES_OF_SEEDS,
+)
+
+HIGHER_IS_BETTER = ("return", "dK", "satisfaction", "satisfaction_strict", "optimality", "within")
 
 
 def method_label(method: str) -> str:
-    """What a method is called in tables and legends; an unknown one keeps its name."""
-    return METHODS.get(method, method)
+    """What a method is called in tables and legends; an unknown one keeps its name.
+
+    One of a sweep has its weight in it: `Reward-shaped, w = 0.5` for `reward-shaped@0.5`, `Reward-shaped, + 2·ΔK` for
+    `reward-shaped-gain@2`.
+    """
+    base, weight = split_weight(method)
+    label = METHODS.get(base, base)
+    if not weight:
+        return label
+    if weight_name(base) == "λ":
+        return label.replace("λ", weight)
+    return f"{label}, w\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{weight}"
+
+
+def split_weight(method: str) -> tuple[str, str]:
+    """Parts `reward-shaped@0.5`, one of a sweep, into the method and its weight; the second is empty for the rest."""
+    base, _, weight = method.partition("@")
+    return (base, weight) if base and weight else (method, "")
+
+
+def weight_name(method: str) -> str:
+    """What the weight of a method is called: λ where its label has it in the formula, else w."""
+    return "λ" if "λ" in METHODS.get(method, "") else "w"
 
 
 def metric_label(metric: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -75,14 +75,21 @@ class TutorBKT(Tutoring[Latent]):
     K can fall, and the ready set shrink. The gate, engagement, gain, costs and `unready` are all on the estimate; to
     count what it hides, `truly_ready(state)[action]` says whether every prerequisite is mastered in truth.
 
-    c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets.
+    c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets. They price the
+    lesson, not the luck of its answer: by the gain that the estimate expects of it, η of what is missing, since the
+    posterior is K on average. Priced by the change of K that the answer brings (`costs_on="realised"`), every wrong
+    answer is dear, whatever is taught, and a concept long known the cheapest of all: the budgets would then reward the
+    very tutor they are meant to stop.
     """
 
     name: ClassVar[str] = "tutor-15-bkt"
 
     groups: tuple[Group, ...] = eqx.field(static=True, default=GROUPS, converter=tuple)
+    costs_on: Literal["expected", "realised"] = eqx.field(static=True, default="expected")
 
     def __check_init__(self) -> None:
+        if self.costs_on not in ("expected", "realised"):
+            raise InputError(f"costs_on is {self.costs_on!r}", fix="choose from expected, realised")
         names = self.group_names
         if not names or len(set(names)) < len(names):
             raise InputError(f"groups is {list(names)}", fix="give at least one, each with a name of its own")
@@ -100,6 +107,8 @@ class TutorBKT(Tutoring[Latent]):
 
     @property
     def largest_fall(self) -> float:
+        if self.costs_on == "expected":
+            return 0.0
         # A wrong answer multiplies the odds of mastery by slip/(1 − guess); K falls most from where the fall is
         # symmetric about one half. What the lesson then teaches only softens it.
         root = math.sqrt(self.slip / (1 - self.guess))
@@ -120,8 +129,11 @@ class TutorBKT(Tutoring[Latent]):
         ready = self.prerequisites_hold(mastered, lesson.concept)
         eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
         learns = learning < eta * self._slowed(ready)
+        rate = lesson.rate * self._slowed(lesson.ready)
+        after = K + rate * (1 - K)
         return Progress(
-            K=K + lesson.rate * self._slowed(lesson.ready) * (1 - K),
+            K=after,
+            gain=rate * (1 - lesson.K) if self.costs_on == "expected" else after - lesson.K,
             correct=correct,
             latent=Latent(mastered | (lesson.taught & learns), group),
         )

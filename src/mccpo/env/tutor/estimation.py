@@ -38,6 +38,8 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
 
         K̂ = K of `delay` steps ago + bias + sigma·ε, held to [0, 1]
 
+    With a `memory`, the tutor goes by a running mean of these instead, of which it keeps that share in every step.
+
     The observation shows K̂ in place of K, and the ready mask is that of K̂; novelty, the last action and the time are
     known as they are. Lessons act on the inner environment's own state, so that reward, costs, gain and `unready` are
     the truth: even a masked policy can now teach what the learner is not ready for. A concept without prerequisites is
@@ -51,6 +53,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     - `delay`: in steps, at most `longest`.
     - `caution`: added to the threshold θ of the ready mask, up to 1 in all, so that the gate opens only where the
       estimate leaves some room for its error. What the learner is ready for in truth still goes by θ.
+    - `memory`: at least 0 and below 1; errors of single steps then cancel out, and what is new comes late.
 
     All but `longest` are leaves of the environment, so that `vmap` can run over them (`eqx.tree_at`), and another level
     is not another program.
@@ -66,6 +69,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     bias: Float[Array, ""]
     delay: Int[Array, ""]
     caution: Float[Array, ""]
+    memory: Float[Array, ""]
     longest: int = eqx.field(static=True)
     action_names: tuple[str, ...] = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
@@ -79,6 +83,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
         bias: float = 0.0,
         delay: int = 0,
         caution: float = 0.0,
+        memory: float = 0.0,
         longest: int = 10,
     ) -> None:
         if not isinstance(env, Tutoring):
@@ -89,13 +94,16 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
             raise InputError(f"bias is {bias}", fix="give a number from -1 to 1")
         if not 0 <= caution <= 1:
             raise InputError(f"caution is {caution}", fix="give a margin from 0 to 1")
+        if not 0 <= memory < 1:
+            raise InputError(f"memory is {memory}", fix="give a share of at least 0 and below 1")
         if not _is_count(longest):
             raise InputError(f"longest is {longest}", fix="give a whole number of steps of at least 0")
         if not _is_count(delay) or delay > longest:
             raise InputError(f"delay is {delay}", fix=f"give a whole number of steps from 0 to {longest}")
         self.env, self.longest = env, longest
-        self.sigma, self.bias, self.caution = (jnp.asarray(level, jnp.float32) for level in (sigma, bias, caution))
+        self.sigma, self.bias = jnp.asarray(sigma, jnp.float32), jnp.asarray(bias, jnp.float32)
         self.delay = jnp.asarray(delay, jnp.int32)
+        self.caution, self.memory = jnp.asarray(caution, jnp.float32), jnp.asarray(memory, jnp.float32)
         self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
 
     @property
@@ -121,7 +129,8 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     def reset(self, key: PRNGKeyArray) -> tuple[EstimatedState[LatentT], Observation]:
         starting, erring = jax.random.split(key)
         learner, _ = self.env.reset(starting)
-        state = self._estimated(erring, learner, jnp.tile(learner.K, (self.longest + 1, 1)))
+        past = jnp.tile(learner.K, (self.longest + 1, 1))
+        state = EstimatedState(learner, past, self._estimate(erring, past))
         return state, self.observe(state)
 
     def step(
@@ -129,14 +138,15 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     ) -> TimeStep[EstimatedState[LatentT]]:
         moving, erring = jax.random.split(key)
         step = self.env.step(moving, state.learner, action)
-        after = self._estimated(erring, step.state, jnp.concatenate([step.state.K[None], state.past[:-1]]))
+        past = jnp.concatenate([step.state.K[None], state.past[:-1]])
+        estimate = self.memory * state.estimate + (1 - self.memory) * self._estimate(erring, past)
+        after = EstimatedState(step.state, past, estimate)
         return TimeStep(**step._asdict() | {"state": after, "obs": self.observe(after)})
 
-    def _estimated(
-        self, key: PRNGKeyArray, learner: TutorState[LatentT], past: Float[Array, "steps concepts"]
-    ) -> EstimatedState[LatentT]:
-        error = self.bias + self.sigma * jax.random.normal(key, learner.K.shape)
-        return EstimatedState(learner, past, jnp.clip(past[self.delay] + error, 0.0, 1.0))
+    def _estimate(self, key: PRNGKeyArray, past: Float[Array, "steps concepts"]) -> Float[Array, " concepts"]:
+        """K̂ as it is in one step, without memory."""
+        error = self.bias + self.sigma * jax.random.normal(key, past.shape[1:])
+        return jnp.clip(past[self.delay] + error, 0.0, 1.0)
 
 
 def _is_count(value: object) -> bool:

@@ -32,9 +32,9 @@ class Tutor(Tutoring[None]):
         return None
 
     def teach(self, key: PRNGKeyArray, state: TutorState[None], lesson: Lesson) -> Progress[None]:
-        rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
+        gain = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain) * (1 - lesson.K)
         right = lesson.K * (1 - self.slip) + (1 - lesson.K) * self.guess
-        return Progress(K=lesson.K + rate * (1 - lesson.K), correct=jax.random.uniform(key) < right, latent=None)
+        return Progress(K=lesson.K + gain, gain=gain, correct=jax.random.uniform(key) < right, latent=None)
 
 
 class Tutor25(Tutor):

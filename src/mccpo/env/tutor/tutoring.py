@@ -61,9 +61,13 @@ class Lesson(NamedTuple):
 
 
 class Progress(NamedTuple, Generic[LatentT]):
-    """What a lesson brings: the concept's mastery afterwards, whether the answer was right, and what is latent."""
+    """What a lesson brings: the concept's mastery afterwards, whether the answer was right, and what is latent.
+
+    `gain` is the mastery gained by which the lesson is priced: c2 and c4 go on it.
+    """
 
     K: Float[Array, ""]
+    gain: Float[Array, ""]
     correct: Bool[Array, ""]
     latent: LatentT
 
@@ -155,7 +159,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
     @property
     @abc.abstractmethod
     def largest_fall(self) -> float:
-        """The most that the mastery of a concept can fall in one step."""
+        """The most that the mastery by which a lesson is priced can fall in one step."""
 
     @property
     def hack(self) -> Bool[np.ndarray, " actions"]:
@@ -211,7 +215,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
         lesson = self._lesson(state, choice, acts)
         progress = self.teach(key, state, lesson)
         gain = jnp.where(acts, progress.K - lesson.K, 0.0)
-        reward, costs = self._signals(choice, lesson, state.novelty[lesson.concept], gain)
+        reward, costs = self._signals(choice, lesson, state.novelty[lesson.concept], progress.gain)
         successor = TutorState(
             K=jnp.where(lesson.taught, progress.K, state.K),
             novelty=jnp.where(lesson.taught, state.novelty * jnp.exp(-1 / self.novelty_span), state.novelty),

@@ -1,0 +1,108 @@
+"""The flags that commands share, said once: each command that takes them has the same names, help and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from cyclopts import Parameter
+
+from mccpo.cli.output import JsonFlag, WholeNumber, literal, number, parse_pairs
+from mccpo.errors import InputError
+
+if TYPE_CHECKING:
+    from mccpo.experiments import Options
+
+BudgetFlag: TypeAlias = Annotated[
+    list[str] | None, Parameter(negative="", help="A budget of its own for a cost, such as c4=2.45.")
+]
+SetFlag: TypeAlias = Annotated[
+    list[str] | None, Parameter(negative="", help="A parameter of the environment, such as p_learn=0.7.")
+]
+CurriculumFlag: TypeAlias = Annotated[
+    Path | None, Parameter(help="A prerequisite graph to build the environment on, where it takes one.")
+]
+RequireFlag: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        negative="",
+        help="A budget in words, such as 'mastery progress in at least 60 % of windows of 10 steps'; can be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The flags of every command that trains; `TrainingFlags` is the type of its parameter."""
+
+    methods: Annotated[str | None, Parameter(help="Methods joined by commas; the paper's five by default.")] = None
+    seeds: Annotated[WholeNumber, Parameter(help="How many seeds.")] = 10
+    episodes: Annotated[WholeNumber | None, Parameter(help="Training episodes of a run; the paper's by default.")] = (
+        None
+    )
+    steps: Annotated[WholeNumber | None, Parameter(help="Training steps of a neural run; the paper's by default.")] = (
+        None
+    )
+    kappa: Annotated[
+        str | None, Parameter(help="Budgets as a share of the unconstrained costs, such as 0.5 or 0.9,0.7,0.5.")
+    ] = None
+    budget: BudgetFlag = None
+    set: SetFlag = None
+    seed: Annotated[WholeNumber, Parameter(help="The root of all random numbers.")] = 0
+    out: Annotated[Path | None, Parameter(help="The run's folder; a new one under runs/ by default.")] = None
+    resume: Annotated[bool, Parameter(negative="", help="Go on with the run in --out from where it was stopped.")] = (
+        False
+    )
+    tensorboard: Annotated[
+        bool, Parameter(negative="", help="Also write TensorBoard event files into the run's folder, as training goes.")
+    ] = False
+    no_cache: Annotated[
+        bool, Parameter(negative="", help="Neither use nor keep unconstrained runs and compiled programs.")
+    ] = False
+    require_satisfied: Annotated[
+        bool, Parameter(negative="", help="Exit 3 when mc-cpo misses a budget in some seed (τ = 0).")
+    ] = False
+    json: JsonFlag = False
+
+    def options(self, *, curriculum: Path | None = None, requirements: Sequence[str] = ()) -> Options:
+        """The options of the experiment that these flags ask for."""
+        from mccpo.algo import PAPER_METHODS
+        from mccpo.experiments import Options
+
+        named = PAPER_METHODS if self.methods is None else [name.strip() for name in self.methods.split(",")]
+        return Options(
+            methods=tuple(dict.fromkeys(name for name in named if name)),
+            seeds=self.seeds,
+            episodes=self.episodes,
+            steps=self.steps,
+            seed=self.seed,
+            kappa=_numbers(self.kappa),
+            budgets=parse_pairs(self.budget or [], "--budget", number),
+            parameters=environment_parameters(self.set, curriculum),
+            requirements=tuple(requirements),
+        )
+
+
+TrainingFlags: TypeAlias = Annotated[Training, Parameter(name="*")]
+"""The type of the parameter of a command that trains: each field of `Training` is a flag of the command."""
+
+
+def environment_parameters(entries: list[str] | None, curriculum: Path | None) -> Mapping[str, Any]:
+    """The environment's parameters from `--set` and `--curriculum`."""
+    found = parse_pairs(entries or [], "--set", literal)
+    if curriculum is not None:
+        from mccpo.curriculum import Curriculum
+
+        found["curriculum"] = Curriculum.read(curriculum)
+    return found
+
+
+def _numbers(text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    try:
+        return tuple(number(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--kappa is {text!r}", fix="give numbers joined by commas, such as 0.9,0.7") from None

@@ -1,0 +1,185 @@
+"""What a neural run learnt, kept in its folder: enough to execute every policy again, wherever NumPy runs.
+
+policies.safetensors   for each part and method, one row of network parameters per seed: what validation selected
+policies.json          for each part: the environment in full, the budgets, what they refer to, the methods
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from mccpo import atomic
+from mccpo._version import __version__
+from mccpo.algo import MethodSpec, as_numbers, execute, masked_softmax
+from mccpo.algo.network import Network
+from mccpo.algo.rollout import network_of
+from mccpo.curriculum import Curriculum, json_format
+from mccpo.env import ENVIRONMENTS, Activity, Environment, Group, make
+from mccpo.errors import InputError
+from mccpo.exact import Values
+from mccpo.strict_json import dump_json, read_json
+
+FORMAT = "mccpo-policies/1"
+TENSORS = "policies.safetensors"
+DOCUMENT = "policies.json"
+_ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "groups": Group}
+
+
+@dataclass(frozen=True, eq=False)
+class Policies:
+    """The policies of one method in one part of a run, one a seed, and what it takes to execute and to judge them.
+
+    - `budgets`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
+    - `seed`: the root of the run's random numbers, which its own tables were judged with.
+    """
+
+    part: str
+    env: Environment[Any]
+    method: MethodSpec
+    budgets: dict[str, float]
+    anchor: Values
+    parameters: Float[np.ndarray, "seeds parameters"]
+    seed: int
+
+    @cached_property
+    def network(self) -> Network:
+        return network_of(self.env)
+
+    def act(
+        self, features: Float[np.ndarray, "*batch features"], mask: Bool[np.ndarray, "*batch actions"], policy: int = 0
+    ) -> Float[np.ndarray, "*batch actions+1"]:
+        """The chances with which the policy of a seed acts, as it is executed; the last is that of the no-op."""
+        seen: Any = np.asarray(features, np.float32).reshape(-1, self.network.features).T
+        gate: Any = np.asarray(mask, bool)
+        logits, _ = self.network.apply(self.parameters[policy], seen)
+        probs = masked_softmax(logits.T.reshape(gate.shape), gate | (not self.method.masked)).probs
+        if self.method.filter == "none":
+            return np.concatenate([probs, np.zeros_like(probs[..., :1])], axis=-1)
+        return np.asarray(execute(as_numbers(self.method, self.env), probs, gate, jnp.asarray(self.env.hack)))
+
+
+def write_policies(folder: Path, policies: Sequence[Policies]) -> None:
+    """Keeps policies in a run's folder, each file whole or not at all."""
+    tensors = save({_key(one): np.ascontiguousarray(one.parameters, np.float32) for one in policies})
+    parts: dict[str, dict[str, Any]] = {}
+    for one in policies:
+        part = parts.setdefault(one.part, _part(one))
+        part["methods"][one.method.name] = asdict(one.method)
+    document = {"format": FORMAT, "mccpo": __version__, "sha256": hashlib.sha256(tensors).hexdigest(), "parts": parts}
+    atomic.write_bytes(folder / TENSORS, tensors)
+    atomic.write_text(folder / DOCUMENT, dump_json(document, indent=2) + "\n")
+
+
+def read_policies(folder: Path) -> list[Policies]:
+    """The policies that a run's folder keeps, in the order of its tables."""
+    document = read_json(folder / DOCUMENT, fix="train it again")
+    if document.get("format") != FORMAT:
+        raise InputError(f"{folder / DOCUMENT} has the format {document.get('format')!r}", fix=f"give one of {FORMAT}")
+    tensors = _tensors(folder, document.get("sha256"))
+    try:
+        return [_policies(name, part, method, tensors) for name, part, method in _entries(document)]
+    except InputError as error:
+        raise InputError(f"{folder / DOCUMENT}: {error.what}", fix="train it again") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{folder / DOCUMENT} is damaged ({error!r})", fix="train it again") from error
+
+
+def digest(folder: Path) -> str:
+    """The digest of the policies that a folder keeps, by which a certificate knows what it is about."""
+    return str(read_json(folder / DOCUMENT, fix="train it again").get("sha256"))
+
+
+def describe_environment(env: Environment[Any]) -> dict[str, Any]:
+    """Every parameter of an environment as JSON has it, so that nothing depends on what a default is today."""
+    known = inspect.signature(ENVIRONMENTS[env.name]).parameters
+    values = {name: _encode(getattr(env, name)) for name in known}
+    if "curriculum" in values:
+        values.pop("curriculum_seed", None)  # the curriculum itself says more
+    return values
+
+
+def rebuild_environment(name: str, parameters: Mapping[str, Any]) -> Environment[Any]:
+    """The environment that was described."""
+    return make(name, **{key: _decode(key, value) for key, value in parameters.items()})
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Curriculum):
+        return json.loads(json_format.render(value.to_raw()))
+    if isinstance(value, tuple):
+        return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
+    return value
+
+
+def _decode(name: str, value: Any) -> Any:
+    if name == "curriculum":
+        return Curriculum.from_raw(json_format.parse(json.dumps(value).encode(), "the curriculum"))
+    if name in _ROWS:
+        return tuple(_ROWS[name](**entry) for entry in value)
+    return value
+
+
+def _key(one: Policies) -> str:
+    return f"{one.part}/{one.method.name}"
+
+
+def _part(one: Policies) -> dict[str, Any]:
+    return {
+        "environment": one.env.name,
+        "parameters": describe_environment(one.env),
+        "actions": one.env.action_names,
+        "network": asdict(one.network),
+        "budgets": one.budgets,
+        "anchor": asdict(one.anchor),
+        "seed": one.seed,
+        "methods": {},
+    }
+
+
+def _entries(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    return [(name, part, method) for name, part in document["parts"].items() for method in part["methods"].values()]
+
+
+def _tensors(folder: Path, expected: object) -> dict[str, np.ndarray]:
+    path = folder / TENSORS
+    try:
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise InputError(f"{path} does not hold the policies that {DOCUMENT} describes", fix="train it again")
+        return dict(load(content))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="train it again") from error
+    except SafetensorError as error:
+        raise InputError(f"{path} is damaged: {error}", fix="train it again") from error
+
+
+def _policies(name: str, part: dict[str, Any], method: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> Policies:
+    found = Policies(
+        part=name,
+        env=rebuild_environment(part["environment"], part["parameters"]),
+        method=MethodSpec(**method),
+        budgets={cost: float(budget) for cost, budget in part["budgets"].items()},
+        anchor=Values(**part["anchor"]),
+        parameters=tensors[f"{name}/{method['name']}"],
+        seed=int(part["seed"]),
+    )
+    as_numbers(found.method, found.env)  # fails on a method that this version cannot execute
+    expected = json.loads(dump_json(asdict(found.network)))
+    if part["network"] != expected or found.parameters.shape[1:] != (found.network.size,):
+        raise InputError(f"the network of {name} is another than the environment's", fix="train it again")
+    if not (len(found.parameters) and np.isfinite(found.parameters).all()):
+        raise InputError(f"the policies of {name} are not finite numbers", fix="train it again")
+    return found

@@ -1,0 +1,161 @@
+"""`train`, `evaluate`, `certify` and `report` as a user calls them, one after the other on one small run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccpo.cli import main
+from mccpo.experiments.runs import load_policies
+
+CURRICULUM = """{"concepts": [
+    {"name": "counting", "demand": 0.2},
+    {"name": "sorting", "demand": 0.4},
+    {"name": "adding", "demand": 0.6, "prerequisites": ["counting"]}]}"""
+FINITE = ["train", "gate", "--seeds", "1", "--episodes", "800"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run of mc-cpo on a user's curriculum, under budgets that are easily met."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "mine.json").write_text(CURRICULUM)
+    call = [
+        "train",
+        "tutor-15",
+        "--curriculum",
+        str(folder / "mine.json"),
+        "--set",
+        "horizon=10,K0=0.6",
+        "--seeds",
+        "2",
+    ]
+    call += ["--steps", "20000", "--budget", "c2=0.15,c3=2.5,c4=5", "--out", str(folder / "run")]
+    assert main(call) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> str:
+    """A copy of the run, for a test to change."""
+    return str(shutil.copytree(trained, tmp_path / "run"))
+
+
+def _json(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_train_keeps_what_it_trained(trained: Path) -> None:
+    results = json.loads((trained / "results.json").read_text())
+    assert set(results["rows"]) == {"mc-cpo"}
+    assert results["title"] == "mc-cpo on tutor-15"
+    (policies,) = load_policies(trained)
+    assert policies.method.name == "mc-cpo"
+    assert policies.budgets == {"c2": 0.15, "c3": 2.5, "c4": 5.0}
+    assert policies.env.curriculum.concepts == ("counting", "sorting", "adding")
+    assert policies.parameters.shape[0] == 2
+    assert np.ptp(policies.parameters) > 0
+
+
+def test_evaluate_judges_the_saved_policies_again(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    own = json.loads(Path(run, "results.json").read_text())["rows"]["mc-cpo"]
+    assert main(["evaluate", run, "--json"]) == 0
+    fresh = _json(capsys)["rows"]["mc-cpo"]
+    assert main(["evaluate", run, "--seed", "0", "--json"]) == 0
+    same = _json(capsys)["rows"]["mc-cpo"]
+    assert same == {metric: own[metric] for metric in same}  # the run's own episodes give the run's own numbers
+    assert fresh["return"]["per_seed"] != own["return"]["per_seed"]
+    assert fresh["return"]["mean"] == pytest.approx(own["return"]["mean"], rel=0.1)
+    assert main(["evaluate", run, "--method", "mc-cpo", "--episodes", "20"]) == 0
+    assert "mc-cpo" in capsys.readouterr().out
+
+
+def test_certify_passes_and_the_report_shows_it(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certify", run, "--episodes", "400", "--json"]) == 0
+    printed = _json(capsys)
+    assert printed == json.loads(Path(run, "certificate.json").read_text())
+    assert printed["passed"] is True
+    assert printed["correction"]["claims"] == 2 * 3
+    assert main(["report", run, "--out", f"{run}/page.html"]) == 0
+    assert "Upper bound at 95" in Path(run, "page.html").read_text()
+    assert main(["certify", run, "--episodes", "400"]) == 0
+    assert "0 of 8,000 steps taught what was not ready: the mask" in capsys.readouterr().out
+
+
+def test_certify_that_falls_short_exits_3_and_leaves_its_certificate(
+    run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certify", run, "--episodes", "1"]) == 3
+    captured = capsys.readouterr()
+    assert "not passed" in captured.out
+    assert "a verdict takes about" in captured.err.splitlines()[-1]
+    assert json.loads(Path(run, "certificate.json").read_text())["passed"] is False
+
+
+def test_a_certificate_of_another_run_is_left_out_of_the_report(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    certificate = {"format": "mccpo-certificate/1", "passed": True, "policies_sha256": "0" * 64}
+    Path(run, "certificate.json").write_text(json.dumps(certificate))
+    assert main(["report", run]) == 0
+    assert "other policies" in capsys.readouterr().err
+    assert "Upper bound at" not in Path(run, "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("call", "culprit"),
+    [
+        (["evaluate", "RUN", "--method", "post-hoc"], "post-hoc"),
+        (["evaluate", "RUN", "--part", "tutor-15 κ=0.7"], "κ=0.7"),
+        (["evaluate", "RUN", "--episodes", "0"], "episodes is 0"),
+        (["evaluate", "RUN", "--episodes", "2.5"], "2.5"),
+        (["evaluate", "RUN", "--seed", "-1"], "seed is -1"),
+        (["evaluate", "nowhere"], "nowhere"),
+        (["certify", "RUN", "--confidence", "95"], "95"),
+        (["certify", "RUN", "--policy", "2"], "no policy 2"),
+        (["certify", "RUN", "--method", "unconstrained"], "unconstrained"),
+        (["certify", "RUN", "--episodes", "0"], "episodes is 0"),
+        (["certify", "RUN", "--estimation-error", "-1"], "-1"),
+        (["certify", "RUN", "--most-violations", "2"], "2"),
+        (["certify", "nowhere"], "nowhere"),
+        (["train", "tutor-15", "--methods", "mc-cpo,post-hoc"], "--method"),
+        (["train", "tutor-15", "--method", "mc-ppo"], "mc-ppo"),
+        (["train", "tutor-15", "--kappa", "0.9,0.7"], "one kappa"),
+        (["train", "tutor-51"], "tutor-51"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_wrong_input_is_one_line_and_exit_2(
+    call: list[str],
+    culprit: str,
+    run: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([run if word == "RUN" else word for word in call]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1, captured.err
+    assert culprit in captured.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    assert not Path(run, "certificate.json").exists()
+
+
+def test_a_damaged_run_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(run, "policies.safetensors").write_bytes(b"\x00" * 100)
+    for command in ("evaluate", "certify"):
+        assert main([command, run]) == 2
+        assert "policies.safetensors" in capsys.readouterr().err
+
+
+def test_a_finite_run_has_nothing_to_evaluate_or_certify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*FINITE, "--out", "run"]) == 0
+    for command in ("evaluate", "certify"):
+        capsys.readouterr()
+        assert main([command, "run"]) == 2
+        assert "exact" in capsys.readouterr().err
