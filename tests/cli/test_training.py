@@ -263,3 +263,11 @@ def test_requirements_in_words_become_budgets_and_are_shown_back(capsys: pytest.
     for rule, sentence in zip(rules, results["requirements"], strict=True):
         assert rule in sentence
         assert f"required: {sentence}" in shown
+
+
+def test_what_training_does_not_need_is_not_loaded_before_it() -> None:
+    late = "{'polars', 'scipy.stats', 'scipy.optimize', 'scipy.sparse', 'matplotlib', 'rustworkx', 'tensorboardX'}"
+    modules = "mccpo.cli.experiment, mccpo.experiments.runs, mccpo.experiments.compare, mccpo.experiments.cache"
+    code = f"import sys, {modules}; print(sorted({late} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -137,6 +137,12 @@ def test_rules_that_say_the_same_both_hold():
     assert not any("tighter" in line for line in translate(rules.FORMS[:2], Tutor(), None).explanations)
 
 
+def test_where_lessons_are_priced_by_what_is_expected_of_them_the_rule_says_so():
+    rule = parse(rules.FORMS[0])
+    assert "a step's gain falls short" in rule.explain(make("tutor-15-bkt", costs_on="realised"))
+    assert "a step's expected gain falls short" in rule.explain(make("tutor-15-bkt"))
+
+
 def test_no_rules_are_no_budgets():
     assert translate([], make("chain"), None).budgets == {}
 
@@ -216,7 +222,7 @@ def test_a_demand_budget_bounds_the_share_of_steps_that_ask_too_little(seed, lea
 
 def test_the_guarantees_hold_in_episodes_of_the_environment():
     """Random lessons for many learners; expected shares against expected costs, all as the environment counts them."""
-    env = make("tutor-15-bkt", horizon=20)  # where mastery can fall
+    env = make("tutor-15-bkt", horizon=20, costs_on="realised")  # so that c2 sees mastery fall
 
     def learner(key):
         state, _ = env.reset(key)

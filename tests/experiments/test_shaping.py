@@ -86,9 +86,11 @@ def test_fronts_have_a_point_for_every_weight_and_every_kappa(results):
 
 def test_the_search_is_told_with_what_it_took(results):
     assert [(found["kappa"], found["tried"]) for found in results["searches"]] == [(0.9, 4), (0.7, 4)]
-    assert "of 4 weights of shaping" in results["finding"]
+    assert "The best of 4 shaping weights" in results["finding"]
+    assert "of 4 weights of shaping" in results["notes"][-1]
     returned = results["settings"]["tutor-15 κ=0.9"]["rows"]["mc-cpo"]["return"]["mean"]
-    assert f"returns {returned:.2f}" in results["finding"]
+    assert f"against {returned:.2f}" in results["finding"]
+    assert f"MC-CPO returns {returned:.2f}" in results["notes"][-1]
 
 
 def row(ret, c2, c3, unready=5.0):
@@ -122,6 +124,7 @@ def test_a_weight_matches_only_within_the_budgets_of_every_seed_and_with_no_less
     first, second = shaping.search(study(ours, swept))
     assert (first.tried, first.meeting, first.best, first.matches) == (4, 2, "reward-shaped@0.3", True)
     assert (second.meeting, second.best, second.best_return, second.matches) == (1, "reward-shaped@0.4", 24.0, False)
+    assert "matches MC-CPO in 1 of 2 cases" in shaping.finding([first, second], seeds=2)
     said = shaping.answer(study(ours, swept), [first, second])
     assert "reward-shaped@0.3, returns 30.50, no less" in said
     assert "reward-shaped@0.4, returns 24.00, less." in said

@@ -18,7 +18,8 @@ def reproduce(
     Parameters
     ----------
     table
-        gate, reward-gap, chain, tutor-15, tutor-25, random-finite (ours: twenty random environments), or all.
+        gate, reward-gap, chain, tutor-15, tutor-25, shaping, noise, random-finite (ours: twenty random environments),
+        or all.
     """
     from mccpo.experiments import TABLES
 

@@ -9,7 +9,7 @@ import numpy as np
 from mccpo.algo import method_spec
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
-from mccpo.experiments import neural, rules
+from mccpo.experiments import feasibility, neural, rules
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
 from mccpo.experiments.options import Options, Session, describe
 from mccpo.experiments.table import (
@@ -20,6 +20,7 @@ from mccpo.experiments.table import (
     front_points,
     fronts,
     neural_protocol,
+    paper_points,
     protocol,
     setting,
 )
@@ -57,7 +58,7 @@ def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, ses
     for kappa, task in zip(levels, tasks, strict=True):
         names = _methods_at(options, first=not outcomes)
         label = _label(environment, kappa)
-        outcomes.append(run(task, names, plan, label, session) if names else Outcome({}, outcomes[0].curves))
+        outcomes.append(run(task, names, plan, label, session) if names else outcomes[0].without_rows())
     kappa = levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA
     results = {
         **_head(environment, env, kappa, protocol(plan, **_shown(env, options))),
@@ -78,11 +79,13 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
     given = {name: min(limit, asked.budgets.get(name, limit)) for name, limit in options.budgets.items()}
     given = asked.budgets | given  # of a rule and a budget on the same cost, the tighter holds
     outcomes: list[Outcome] = []
+    reasons: list[dict[str, Any]] = []
     for kappa in levels:
-        names = _methods_at(options, first=not outcomes)
+        names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
         budgets = anchored.budgets(kappa, given)
-        found = neural.run(anchored, names, budgets, _label(environment, kappa), session) if names else None
-        outcomes.append(found or Outcome({}, outcomes[0].curves))
+        found = neural.run(anchored, names, budgets, label, session) if names else outcomes[0].without_rows()
+        outcomes.append(found)
+        reasons.append(feasibility.examine(anchored, found.rows, budgets, label, session))
     kappa = neural.DEFAULT_KAPPA if levels[0] is None else levels[0]
     results = {
         **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
@@ -92,8 +95,11 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         "optimum": None,
         "paper": {},
         "verdicts": {},
+        **outcomes[0].shown(),
+        **reasons[0],
         "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes),
+        "fronts": fronts(options.methods, levels, outcomes, reasons),
+        "paper_points": paper_points(environment, options),
         "notes": [NOTE_JUDGED],
     }
     return Produced(results, {environment: outcomes[0].curves})

@@ -23,8 +23,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
-from scipy.optimize import linprog
 
 from mccpo.algo import METHODS, MethodSpec, budgets_of, evaluate_neural
 from mccpo.env import Environment
@@ -169,6 +169,21 @@ def diagnose(
     return Diagnosis(dict(budgets), verdict, found)
 
 
+def examine(
+    anchored: Anchored,
+    rows: Mapping[str, Mapping[str, Summary]],
+    budgets: Mapping[str, float],
+    label: str,
+    session: Session,
+) -> dict[str, Any]:
+    """The part of a table's results that says why its budgets were met in no seed; nothing where some seed met them."""
+    met = [row["satisfaction_strict"]["mean"] for name, row in rows.items() if METHODS[name].constrained]
+    if not met or max(met) > 0:
+        return {}
+    found = diagnose(anchored, budgets, rows, f"{label}, least costs", session)
+    return {"infeasible": found.as_json()}
+
+
 def minimise(
     anchored: Anchored,
     prices: Sequence[Prices],
@@ -257,7 +272,7 @@ def least_scaling(
     """
     positive = limits > 0
     units = np.where(positive, limits, 1.0)
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.append(np.zeros(len(costs)), 1.0),
         A_ub=np.column_stack([(costs / units).T, -positive.astype(float)]),
         b_ub=np.where(positive, 0.0, slack),

@@ -62,6 +62,14 @@ class Outcome:
     rows: dict[str, dict[str, Summary]]
     curves: Curves
 
+    def without_rows(self) -> Outcome:
+        """Nothing trained, beside the same curves."""
+        return Outcome({}, self.curves)
+
+    def shown(self) -> dict[str, Any]:
+        """What the results tell besides rows and curves."""
+        return {}
+
 
 def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session) -> Outcome:
     """Trains the methods and evaluates the executed policies exactly."""

@@ -74,7 +74,7 @@ class Watched(Outcome):
     groups: dict[str, dict[str, dict[str, float]]]
 
     def shown(self) -> dict[str, Any]:
-        """The part of the results that finite environments do not have."""
+        """What the results tell besides rows and curves."""
         return {"conduct": self.conduct, "groups": self.groups}
 
 
@@ -165,7 +165,8 @@ def judged(policies: Policies, env: Environment[Any], *, episodes: int, seed: in
     ]
     row = {metric: summarise([one[metric] for one in seeds]) for metric in seeds[0] if metric != "pi_hack"}
     if type(env).truly_ready is not Environment.truly_ready:
-        row["true_violation_rate"] = summarise(np.asarray(seen.untrue[0].sum(axis=-1) / seen.length[0].sum(axis=-1)))
+        untrue, steps = (np.asarray(counts[0], float).sum(axis=-1) for counts in (seen.untrue, seen.length))
+        row["true_violation_rate"] = summarise(untrue / steps)
     return row
 
 

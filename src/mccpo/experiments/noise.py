@@ -99,7 +99,8 @@ def produce(options: Options, session: Session) -> Produced:
                 ours = {level: row[OURS] for level, row in rows.items()}
                 claims.append(claimed(part, ours))
                 slack = met(ours[Level(WORST)], anchored.budgets(PAPER_KAPPA, {}), TOLERANCE)
-                answers.append(f"{answer(claims[-1], ours, slack)} {remedies(ours)} {others(ours)}")
+                said = (answer(claims[-1], ours, slack), remedies(ours), others(ours))
+                answers += [f"{part}: {sentence}" for sentence in said]
                 compared |= _tests(part, ours)
     results = {
         "table": "noise",
@@ -179,7 +180,7 @@ def answer(claim: Claim, ours: Mapping[Level, Row], slack: float) -> str:
     """Whether the paper's claim holds, with what was measured; `slack` is the share of seeds that meet its budgets."""
     exact, noisy = ours[Level()], ours[Level(WORST)]
     return (
-        f"{claim.part}: the claim {'holds' if claim.holds else 'does not hold'}. At σ = {WORST:g} the return of MC-CPO "
+        f"the claim {'holds' if claim.holds else 'does not hold'}. At σ = {WORST:g} the return of MC-CPO "
         f"goes from {exact['return']['mean']:.2f} to {noisy['return']['mean']:.2f}. The budgets are met in "
         f"{_seeds(noisy, 'satisfaction')} seeds with τ = 0.1 and in {_seeds(noisy, 'satisfaction_strict')} with τ = 0; "
         f"without noise, in {_seeds(exact, 'satisfaction')} and {_seeds(exact, 'satisfaction_strict')}. (At the "
@@ -196,7 +197,7 @@ def remedies(ours: Mapping[Level, Row]) -> str:
         return "; ".join(f"{at:g}: {_outcome(ours[level])}" for at, level in KINDS[kind].items() if at)
 
     return (
-        f"Against noise of σ = {WORST:g} ({_outcome(ours[Level(WORST)])}), the gate's threshold can be raised by "
+        f"against noise of σ = {WORST:g} ({_outcome(ours[Level(WORST)])}), the gate's threshold can be raised by "
         f"{levels('caution')}. Or the tutor can go by a running mean of the estimate, with a memory of "
         f"{levels('memory')}."
     )
@@ -206,7 +207,7 @@ def others(ours: Mapping[Level, Row]) -> str:
     """What bias and delay do at their largest."""
     low, high, late = min(KINDS["bias"]), max(KINDS["bias"]), max(KINDS["delay"])
     return (
-        f"An estimate too low by {-low:g}: {_outcome(ours[Level(bias=low)])}; too high by {high:g}: "
+        f"an estimate too low by {-low:g}: {_outcome(ours[Level(bias=low)])}; too high by {high:g}: "
         f"{_outcome(ours[Level(bias=high)])}; {late:g} steps late: {_outcome(ours[KINDS['delay'][late]])}."
     )
 

@@ -16,7 +16,8 @@ a window of n ≤ N steps from step k on, whose gain is below X a step, the shor
 Each weighs at least γ^(k+n−1), and the window weighs γ^k·D(n); n·γ^(n−1)/D(n) falls with n. The third is the first with
 another cost. So these three are sufficient, not necessary: a step that gains something, but less than g, still pays for
 the rest, and a demand far below X pays more than δ. The last two say no more and no less than their sentence. All take
-it that something is taught in every step, as every policy does that no filter blocks.
+it that something is taught in every step, as every policy does that no filter blocks. ΔK is the gain that the
+environment prices a lesson by: where mastery is estimated, what the estimate expects of it, not the luck of its answer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mccpo.env import Environment
-from mccpo.env.tutor import Tutoring
+from mccpo.env.tutor import TutorBKT, Tutoring
 from mccpo.errors import InputError
 
 FORMS = (
@@ -98,8 +99,8 @@ class Progress(Rule):
             )
         missing = (1 - self.share) * self._unit(env)
         return missing * env.discounted_horizon, (
-            f"a step's gain falls short of {env.c2_gain:g} by at most {missing:.4g} on average, so that at most "
-            f"{_percent(1 - self.share)} of {self._what}, {_WEIGHED}; sufficient, not necessary"
+            f"a step's {_gain(env)} falls short of {env.c2_gain:g} by at most {missing:.4g} on average, so that "
+            f"at most {_percent(1 - self.share)} of {self._what}, {_WEIGHED}; sufficient, not necessary"
         )
 
     def _unit(self, env: Tutoring[Any]) -> float:
@@ -232,6 +233,10 @@ def _tutor(rule: Rule, env: Environment[Any]) -> Tutoring[Any]:
             fix=f"give a --budget on one of {', '.join(env.cost_names)}",
         )
     return env
+
+
+def _gain(env: Tutoring[Any]) -> str:
+    return "expected gain" if isinstance(env, TutorBKT) and env.costs_on == "expected" else "gain"
 
 
 def _progress(text: str, said: Mapping[str, Any]) -> Rule:

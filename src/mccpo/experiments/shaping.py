@@ -7,6 +7,7 @@ would have found.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -64,6 +65,10 @@ class Study:
     ours: dict[float, Row]
     curves: Curves
 
+    @property
+    def title(self) -> str:
+        return f"{self.environment} κ={next(iter(self.budgets)):g}"
+
 
 class Search(NamedTuple):
     """What a search over all weights finds under the budgets of a κ.
@@ -88,18 +93,20 @@ def produce(options: Options, session: Session) -> Produced:
     if options.budgets:
         raise InputError("reproduce shaping sets budgets by κ", fix="run `mccpo compare ENVIRONMENT --budget …`")
     studies = [_study(environment, options, session) for environment in ENVIRONMENTS]
-    searches = {study.environment: search(study) for study in studies}
-    answers = [answer(study, searches[study.environment]) for study in studies if searches[study.environment]]
+    searches = [search(study) for study in studies]
+    answers = [answer(study, found) for study, found in zip(studies, searches, strict=True) if found]
+    named = {name: part for study in studies for name, part in _named(study, options).items()}
+    swept = {name: part for study in studies for name, part in _swept(study).items()}
     plan, env = studies[0].anchored.plan, studies[0].anchored.env
     results = {
         "table": "shaping",
         "title": "Shaping: prices in the reward against budgets",
-        "finding": answers[0] if answers else "",
+        "finding": finding([one for found in searches for one in found], plan.seeds) if answers else "",
         "protocol": neural_protocol(plan, kappa=list(studies[0].budgets), gamma=env.gamma, horizon=env.horizon),
         "environment": description(env),
-        "settings": {name: part for study in studies for name, part in _settings(study, options).items()},
+        "settings": named | swept,
         "fronts": fronts(studies[0]),
-        "searches": [found._asdict() for levels in searches.values() for found in levels],
+        "searches": [one._asdict() for found in searches for one in found],
         "tests": {
             f"{study.environment}: {name}": found for study in studies for name, found in tests(study.rows).items()
         },
@@ -150,30 +157,31 @@ def _train(
     return trained
 
 
-def _settings(study: Study, options: Options) -> dict[str, Any]:
-    """The methods side by side, then each form by weight, beside MC-CPO."""
-    kappa, budgets = next(iter(study.budgets.items()))
-    at = f"{study.environment} κ={kappa:g}"
-    ours = {name: row for name, row in study.rows.items() if name == OURS}
-    swept = {
-        f"{at}, {form}": {_name(form, weight): row for weight, row in rows.items()} | ours
-        for form, rows in study.swept.items()
-    }
+def _named(study: Study, options: Options) -> dict[str, Any]:
+    """The methods side by side."""
     # The paper's baselines see no budget, so that its κ = 1.02 is no obstacle; its MC-CPO does.
     known = paper.rows(study.environment) if study.environment in paper.tables() and not options.parameters else {}
     known = {method: cells for method, cells in known.items() if not method_spec(method).constrained}
-    settings: dict[str, Any] = {
-        name: {
-            "budgets": budgets,
-            "rows": rows,
-            "optimum": None,
-            "paper": reported(known, Outcome(rows, study.curves)),
-            "verdicts": verdicts(rows, known, {}, paper_seeds=10),
-        }
-        for name, rows in {at: study.rows, **swept}.items()
+    return {study.title: _setting(study, study.rows, known) | {"fronts": fronts(study)}}
+
+
+def _swept(study: Study) -> dict[str, Any]:
+    """Each form by weight, beside MC-CPO."""
+    ours = {name: row for name, row in study.rows.items() if name == OURS}
+    return {
+        f"{study.title}, {form}": _setting(study, {_name(form, at): row for at, row in rows.items()} | ours, {})
+        for form, rows in study.swept.items()
     }
-    settings[at]["fronts"] = fronts(study)
-    return settings
+
+
+def _setting(study: Study, rows: dict[str, Row], known: paper.Rows) -> dict[str, Any]:
+    return {
+        "budgets": next(iter(study.budgets.values())),
+        "rows": rows,
+        "optimum": None,
+        "paper": reported(known, Outcome(rows, study.curves)),
+        "verdicts": verdicts(rows, known, {}, paper_seeds=10),
+    }
 
 
 def fronts(study: Study) -> dict[str, list[dict[str, float]]]:
@@ -225,6 +233,21 @@ def apart(study: Study) -> list[str]:
         filtered = study.rows["post-hoc"]["return"]["mean"]
         notes.append(f"{study.environment}, post-hoc: the filter takes the return from {free:.2f} to {filtered:.2f}.")
     return notes
+
+
+def finding(searches: Sequence[Search], seeds: int) -> str:
+    """What a search over the weights would have found, in one sentence."""
+    parts = [
+        f"{'none' if found.best is None else f'{found.best_return:.2f} ({found.best})'} against "
+        f"{found.mc_cpo_return:.2f} ({found.mc_cpo_satisfaction * seeds:.0f} of {seeds}) for {found.environment} "
+        f"κ={found.kappa:g}"
+        for found in searches
+    ]
+    return (
+        f"The best of {searches[0].tried} shaping weights that meets the budgets in every seed matches MC-CPO in "
+        f"{sum(found.matches for found in searches)} of {len(searches)} cases. Its return against that of MC-CPO (and "
+        f"the seeds that meet the budgets there): {'; '.join(parts)}."
+    )
 
 
 def answer(study: Study, searches: list[Search]) -> str:

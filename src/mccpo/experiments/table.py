@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.algo import NeuralPlan, TabularPlan
+from mccpo.algo import NeuralPlan, TabularPlan, method_spec
 from mccpo.algo.neural import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.evaluation import Curves, Summary, metrics_of
 from mccpo.exact import Optimum, satisfies
 from mccpo.experiments import paper
 from mccpo.experiments.finite import Outcome, Task
+from mccpo.experiments.options import Options
 from mccpo.experiments.verdicts import verdicts
 
 NOTE_AVERAGED = (
@@ -84,17 +85,32 @@ def description(env: Environment[Any]) -> str:
 
 
 def fronts(
-    methods: Sequence[str], levels: Sequence[float | None], outcomes: Sequence[Outcome]
-) -> dict[str, list[dict[str, float]]]:
-    """Where each method ended up at each budget level it was trained for."""
+    methods: Sequence[str],
+    levels: Sequence[float | None],
+    outcomes: Sequence[Outcome],
+    reasons: Sequence[Mapping[str, Any]] | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """Where each method ended up at each budget level it was trained for, and why not within the budgets, if known."""
     return {
         method: [
-            _at(kappa) | {metric: cell["mean"] for metric, cell in outcome.rows[method].items()}
-            for kappa, outcome in zip(levels, outcomes, strict=True)
+            {**_at(kappa), **{metric: cell["mean"] for metric, cell in outcome.rows[method].items()}, **why}
+            for kappa, outcome, why in zip(levels, outcomes, reasons or [{}] * len(levels), strict=True)
             if method in outcome.rows
         ]
         for method in methods
     }
+
+
+def paper_points(environment: str, options: Options) -> list[dict[str, Any]]:
+    """Where the paper's constrained learners stand, on the environment as the paper has it."""
+    if environment not in paper.tables() or options.parameters:
+        return []
+    cells = {name: row for name, row in paper.rows(environment).items() if method_spec(name).constrained}
+    return [
+        {"label": f"{name}, paper", "return": row["return"].mean, "rhsi_ratio": row["rhsi_ratio"].mean}
+        for name, row in cells.items()
+        if "rhsi_ratio" in row
+    ]
 
 
 def _at(kappa: float | None) -> dict[str, float]:

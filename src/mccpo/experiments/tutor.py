@@ -7,7 +7,7 @@ from typing import Any
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.experiments import neural, paper
+from mccpo.experiments import feasibility, neural, paper
 from mccpo.experiments.finite import Outcome, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.table import NOTE_JUDGED, Produced, description, neural_protocol, reported
@@ -27,25 +27,29 @@ NOTE_BASELINES = (
 )
 
 
-def produce(environment: str, options: Options, session: Session) -> Produced:
-    """Runs the five methods at κ = 0.9 and at the paper's κ = 1.02, or at the κ that were asked for."""
+def produce(environment: str, beside: tuple[str, ...], options: Options, session: Session) -> Produced:
+    """Runs the five methods at κ = 0.9 and at the paper's κ = 1.02, or at the κ that were asked for.
+
+    Environments to see `beside` it, which the paper does not have, are run at κ = 0.9.
+    """
     if options.budgets:
         raise InputError(
             f"reproduce {environment} sets budgets by κ", fix=f"run `mccpo compare {environment} --budget …`"
         )
-    env = make(environment, **options.parameters)
-    anchored = neural.anchor(env, options, session)
-    plan = anchored.plan
     settings: dict[str, Any] = {}
     curves = {}
     found: dict[str, Any] = {}
-    for kappa in options.kappa or KAPPAS:
-        name = f"κ={kappa:g}"
-        budgets = anchored.budgets(kappa, {})
-        outcome = neural.run(anchored, options.methods, budgets, f"{environment} {name}", session)
-        settings[name] = _setting(environment, outcome, budgets, with_paper=kappa == PAPER_KAPPA)
-        found |= {f"{name}: {test}": result for test, result in tests(outcome.rows).items()}
-        curves[name] = outcome.curves
+    for part in (environment, *beside):
+        anchored = neural.anchor(make(part, **options.parameters), options, session)
+        for kappa in options.kappa or (KAPPAS if part == environment else KAPPAS[:1]):
+            name, budgets = f"{part} κ={kappa:g}", anchored.budgets(kappa, {})
+            outcome = neural.run(anchored, options.methods, budgets, name, session)
+            why = feasibility.examine(anchored, outcome.rows, budgets, name, session)
+            with_paper = part == environment and kappa == PAPER_KAPPA and not options.parameters
+            settings[name] = _setting(part, outcome, budgets, with_paper=with_paper) | why
+            found |= {f"{name}: {test}": result for test, result in tests(outcome.rows).items()}
+            curves[name] = outcome.curves
+    env, plan = make(environment, **options.parameters), anchored.plan
     results = {
         "table": environment,
         "title": f"{environment}: the simulated tutor",
@@ -66,8 +70,9 @@ def _setting(environment: str, outcome: Outcome, budgets: dict[str, float], *, w
         "optimum": None,
         "paper": reported(rows, outcome),
         "verdicts": verdicts(outcome.rows, rows, {}, paper_seeds=10),
+        **outcome.shown(),
     }
 
 
-tutor_15 = partial(produce, "tutor-15")
-tutor_25 = partial(produce, "tutor-25")
+tutor_15 = partial(produce, "tutor-15", ("tutor-15-bkt",))
+tutor_25 = partial(produce, "tutor-25", ())

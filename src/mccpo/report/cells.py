@@ -33,12 +33,11 @@ def infeasible_details(found: Infeasible) -> str:
     """The numbers behind budgets that cannot be met, where the results give them."""
     least = ", ".join(f"{cost} {numbers.short(value)}" for cost, value in found.least.items())
     parts = [
-        f"In conflict: {', '.join(found.conflict)}" if found.conflict else "",
+        f"in conflict: {', '.join(found.conflict)}" if found.conflict else "",
         f"least that can be reached: {least}" if least else "",
-        f"all budgets would be reachable at {numbers.short(found.scale)} times their size"
-        if found.scale and not found.feasible
-        else "",
     ]
+    if found.scale and not found.feasible:
+        parts.append(f"all budgets would be reachable at {numbers.short(found.scale)} times their size")
     told = "; ".join(part for part in parts if part)
     return f"{told[:1].upper()}{told[1:]}." if told else ""
 

@@ -122,12 +122,12 @@ def certificate_table(certificate: Certificate | None) -> Html | None:
     entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
     if certificate.prerequisite is not None:
         entries.append((metric_label("prerequisite_violation_rate"), certificate.prerequisite))
-    head = [el("th", name, scope="col") for name in ("", "Mean", f"Upper bound at {sure}", "Budget", "Verdict")]
+    head = [el("th", name, scope="col") for name in ("", "Verdict", "Mean", f"Upper bound at {sure}", "Budget")]
     rows = []
     for label, bound in entries:
         values = (bound.mean, bound.bound, bound.budget)
         cells = [el("td", "–" if value is None else numbers.number(value)) for value in values]
-        rows.append(el("tr", el("th", label, scope="row"), *cells, el("td", _passes(bound.passed))))
+        rows.append(el("tr", el("th", label, scope="row"), el("td", _passes(bound.passed)), *cells))
     told = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
     table = el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="certificate")
     why = f"{metric_label('prerequisite_violation_rate')}: {certificate.reason}."
