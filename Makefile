@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 .PHONY: demo test test-all lint types layers requirements clean
 
 demo: $(READY)
-	$(BIN)/mccpo compare chain
+	$(BIN)/mccpo compare tutor-15 --seeds 4
 
 test: lint types layers
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"

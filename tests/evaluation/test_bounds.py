@@ -1,4 +1,4 @@
-"""The upper bound: that it covers, whatever the distribution and whenever one stops; that it is tight where it matters."""
+"""The upper bound: that it covers, whatever the distribution and whenever one stops, and is tight where it matters."""
 
 import math
 

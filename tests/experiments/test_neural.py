@@ -87,9 +87,11 @@ def test_a_filter_at_execution_is_trained_as_without_it(produced, results):
 
 def test_a_session_is_told_of_every_stage_from_its_beginning(told, results):
     stages = list(dict.fromkeys(stage for stage, _ in told))
-    assert [stage.label for stage in stages] == ["tutor-15 unconstrained", "tutor-15 κ=0.9", "tutor-15 κ=0.7"]
     for stage in stages:
         assert [point for one, point in told if one == stage] == list(range(stage.points + 1))
+    tables = [stage for stage in stages if "least" not in stage.label]  # the others look into budgets that were missed
+    assert [stage.label for stage in tables] == ["tutor-15 unconstrained", "tutor-15 κ=0.9", "tutor-15 κ=0.7"]
+    for stage in tables:
         assert (stage.points * stage.steps_per_point, stage.unit) == (results["protocol"]["steps"], "steps")
 
 

@@ -31,7 +31,7 @@ from mccpo.algo.ppo import PPOSettings, PPOState, Progress
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 
-ITERATIONS = 4  # between two looks by validation
+ITERATIONS = 3  # between two looks by validation
 FINALISTS = 6
 FINAL_EPISODES = 1024
 EVALUATION_EPISODES = 200  # by which tables judge a policy

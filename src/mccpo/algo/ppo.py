@@ -48,7 +48,7 @@ class PPOSettings(NamedTuple):
     step_size: float | Float[Array, ""] = 0.1
     tighten: float | Float[Array, ""] = 0.015
     averaging: float | Float[Array, ""] = 0.8
-    caution: float | Float[Array, ""] = 2.0
+    caution: float | Float[Array, ""] = 1.75
     rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
 
 

@@ -40,10 +40,10 @@ def keep_programs(place: Path) -> None:
     programs = place / f"programs-{machine()}"
     with suppress(OSError):
         programs.mkdir(mode=0o700, exist_ok=True)
-        prune(programs)
         jax.config.update("jax_compilation_cache_dir", str(programs))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+        prune(programs)
 
 
 def _place() -> Path:

@@ -30,10 +30,10 @@ OURS = "mccpo"
 SEEDS = 10
 ROUNDS = 3
 POINTS = 9  # of a round of ours: about 200,000 steps a seed
-IDENTICAL = Sizes()
+IDENTICAL = Sizes(64, 128, 512, 4)  # not the learner's own, which are chosen for what is learnt
 FASTEST = VARIANTS[-1]
-OUR_SIZES = (IDENTICAL, Sizes(128, 128, 1024), Sizes(256, 128, 2048))
-PEER_SIZES = (IDENTICAL, Sizes(64, 128, 2048), Sizes(128, 128, 2048), Sizes(256, 32, 8192))
+OUR_SIZES = (Sizes(), IDENTICAL, Sizes(128, 128, 1024, 4), Sizes(256, 128, 2048, 4))
+PEER_SIZES = (IDENTICAL, Sizes(64, 128, 2048, 4), Sizes(128, 128, 2048, 4), Sizes(256, 32, 8192, 4))
 CONCEPTS = (15, 100, 835)
 JUNYI = Path("junyi2015", "junyi_Exercise_table.csv")
 

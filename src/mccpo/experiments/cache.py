@@ -78,9 +78,12 @@ class Cache:
 
 def prune(folder: Path, most: int = MOST_BYTES) -> None:
     """Removes files of a folder, the longest untouched first, until those that stay have at most `most` bytes."""
+    found = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another run may prune at the same time
+            found.append((path.stat(), path))
     kept = 0
-    newest_first = sorted(((path.stat(), path) for path in folder.iterdir()), key=lambda one: -one[0].st_mtime_ns)
-    for status, path in newest_first:
+    for status, path in sorted(found, key=lambda one: -one[0].st_mtime_ns):
         kept += status.st_size
         if kept > most:
             path.unlink(missing_ok=True)
