@@ -160,7 +160,7 @@ def _spread(call: Any, states: Any, pool: ThreadPoolExecutor, ahead: float) -> A
 
     first = [one(shares[0])] if ahead else []
     parts = [*first, *pool.map(one, shares[len(first) :])]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return _join(parts)
 
 
 def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
@@ -174,8 +174,23 @@ def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.n
 
 def _one_by_one(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
     del width
-    found = [_alone(step, context, *jax.tree.map(lambda leaf, at=at: leaf[at], (runs, states))) for at in share]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+    return _stack([_alone(step, context, *_pick((runs, states), at)) for at in share])
+
+
+# One small program each, where the same leaf by leaf would be dozens to compile.
+@jax.jit
+def _pick(tree: Any, at: Int[np.ndarray, ""]) -> Any:
+    return jax.tree.map(lambda leaf: leaf[at], tree)
+
+
+@jax.jit
+def _stack(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+@jax.jit
+def _join(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
 
 
 @eqx.filter_jit

@@ -58,7 +58,9 @@ def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> NeuralState
     """A run before its first iteration."""
     training, validating = jax.random.split(key)
     run = ppo.start(env, sizes, training)
-    finalists = Finalists(jnp.full(FINALISTS, -jnp.inf), jnp.tile(run.parameters, (FINALISTS, 1)))
+    # Of a type that stays as it is: a weak one would turn strong in the first point, and the second compile anew.
+    nothing = jnp.full(FINALISTS, -jnp.inf, jnp.float32)
+    finalists = Finalists(nothing, jnp.tile(run.parameters, (FINALISTS, 1)))
     return NeuralState(run, run.parameters, finalists, validating)
 
 
