@@ -185,7 +185,7 @@ def standin(monkeypatch, tmp_path):
 
 
 def test_the_seeds_are_shared_between_the_peers_processes(standin, monkeypatch):
-    with Workers(standin, [0, 1, 2]) as workers:
+    with Workers(standin, 3) as workers:
         assert workers.versions == {"torch": "0"}
         peer = Peer(workers, VARIANTS[0], Sizes(7, 8, 7), seeds=10, iterations=3)
         clock = iter([10.0, 12.0])
@@ -194,7 +194,7 @@ def test_the_seeds_are_shared_between_the_peers_processes(standin, monkeypatch):
 
 
 def test_a_peer_that_stops_says_why_and_leaves_no_process(standin):
-    with Workers(standin, [0, 1]) as workers:
+    with Workers(standin, 2) as workers:
         with pytest.raises(PeerMissing, match=r"^it stopped: thirteen is too many$"):
             Peer(workers, VARIANTS[0], Sizes(13, 8, 13), seeds=4, iterations=1)
         processes = workers._processes

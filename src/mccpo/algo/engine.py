@@ -19,7 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, PRNGKeyArray
 
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.env import Environment
@@ -69,11 +69,13 @@ def stack_methods(methods: list[MethodSpec], env: Environment[Any], seeds: int) 
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *numbers)
 
 
-def starts(start: Callable[[Any], StateT], methods: int, seeds: int, seed: int) -> StateT:
-    """The first state of every run. Every method meets the same seeds, so that rows differ by their method alone."""
-    root = jax.random.key(seed)
-    keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(seeds))
-    return jax.jit(jax.vmap(start))(jnp.tile(keys, methods))
+def starts(start: Callable[..., StateT], context: tuple[Any, ...], methods: int, seeds: int, seed: int) -> StateT:
+    """The first state of every run, by `start(*context, key)`.
+
+    Every method meets the same seeds, so that rows differ by their method alone.
+    """
+    found: StateT = _start_all(start, context, jax.random.key(seed), seeds, methods)
+    return found
 
 
 def run(
@@ -191,6 +193,12 @@ def _stack(trees: list[Any]) -> Any:
 @jax.jit
 def _join(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
+
+
+@eqx.filter_jit
+def _start_all(start: Any, context: Any, root: PRNGKeyArray, seeds: int, methods: int) -> Any:
+    keys = jax.vmap(partial(jax.random.fold_in, root))(jnp.arange(seeds))
+    return jax.vmap(lambda key: start(*context, key))(jnp.tile(keys, methods))
 
 
 @eqx.filter_jit

@@ -187,7 +187,7 @@ def train_neural(
     limits = budgets_of(env, budgets)
     env = engine.as_arrays(env)
     runs = engine.stack_methods(list(methods), env, plan.seeds)
-    first = engine.starts(partial(start, env, plan.sizes), len(methods), plan.seeds, plan.seed)
+    first = engine.starts(start, (env, plan.sizes), len(methods), plan.seeds, plan.seed)
     begin = Snapshot(first, []) if resume is None else engine.from_arrays(resume, first, Progress)
     total = jnp.asarray(plan.iterations, jnp.float32)
     context = _Context(env, plan.sizes, limits, engine.as_arrays(plan.settings), total, plan.validation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -88,7 +87,7 @@ def train_tabular(
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
     env = engine.as_arrays(env)
     runs = engine.stack_methods(list(methods), env, plan.seeds)
-    first = engine.starts(partial(tabular.start, env), len(methods), plan.seeds, plan.seed)
+    first = engine.starts(tabular.start, (env,), len(methods), plan.seeds, plan.seed)
     begin = Snapshot(first, []) if resume is None else engine.from_arrays(resume, first, Progress)
     half = jnp.asarray(plan.updates // 2)
     settings = engine.as_arrays(plan.settings)

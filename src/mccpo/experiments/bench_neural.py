@@ -159,7 +159,7 @@ PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
 def _beside_peers(bench: Bench, contest: Callable[[Workers | None], dict[str, Any]]) -> dict[str, Any]:
     """A contest with the peer, or, where the peer cannot be had, without."""
     try:
-        with Workers(prepare(bench.cache, bench.note), sorted(os.sched_getaffinity(0))) as peers:
+        with Workers(prepare(bench.cache, bench.note), min(workers(), SEEDS)) as peers:
             return contest(peers) | {"peer_versions": peers.versions, "peer_missing": None}
     except PeerMissing as reason:
         bench.note(f"MaskablePPO is not measured: {reason}")

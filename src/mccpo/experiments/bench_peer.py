@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -61,7 +61,7 @@ def prepare(cache: Path | None, note: Callable[[str], None]) -> Path:
     python = home / "bin" / "python"
     recipe = "\n".join([*REQUIREMENTS, *(f"{name}=={version(name)}" for name in SHARED)]) + "\n"
     written = home / "recipe.txt"
-    if not written.exists() or written.read_text(encoding="utf-8") != recipe:
+    if not python.exists() or not written.exists() or written.read_text(encoding="utf-8") != recipe:
         note(f"creating an environment for MaskablePPO in {home}")
         shutil.rmtree(home, ignore_errors=True)
         _call(sys.executable, "-m", "venv", str(home))
@@ -96,11 +96,11 @@ def _reason(told: str) -> str:
 
 
 class Workers:
-    """One process of the peer per core, each with its share of the seeds, for as long as the block lasts."""
+    """Processes of the peer, each with one thread and its share of the seeds, for as long as the block lasts."""
 
-    def __init__(self, python: Path, cores: Sequence[int]) -> None:
+    def __init__(self, python: Path, processes: int) -> None:
         self._python = python
-        self._cores = cores
+        self._count = processes
         self._stack = ExitStack()
         self._processes: list[subprocess.Popen[str]] = []
         self._complaints: list[IO[str]] = []
@@ -108,9 +108,9 @@ class Workers:
 
     def __enter__(self) -> Workers:
         with ExitStack() as stack:
-            for core in self._cores:
+            for _ in range(self._count):
                 self._complaints.append(stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")))
-                self._processes.append(stack.enter_context(_process(self._python, core, self._complaints[-1])))
+                self._processes.append(stack.enter_context(_process(self._python, self._complaints[-1])))
             self.versions = self._answers()[0]
             self._stack = stack.pop_all()
         return self
@@ -144,9 +144,9 @@ class Workers:
 
 
 @contextmanager
-def _process(python: Path, core: int, complaints: IO[str]) -> Iterator[subprocess.Popen[str]]:
+def _process(python: Path, complaints: IO[str]) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [python, str(SCRIPT), str(core)],
+        [python, str(SCRIPT)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"},
     )  # fmt: skip

@@ -1,13 +1,12 @@
 """Trains sb3-contrib's MaskablePPO on request: run by its path, in an environment that has it.
 
-The argument is the core to run on. Says which versions it runs, then answers every request, one JSON object a line,
-with the steps it trained. Learners are built and warmed up by a request of no iterations.
+Says which versions it runs, then answers every request, one JSON object a line, with the steps it trained. Learners are
+built and warmed up by a request of no iterations.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from functools import partial
 from importlib.metadata import version
@@ -126,7 +125,6 @@ class Worker:
 
 def main() -> None:
     """Answers requests until there are no more."""
-    os.sched_setaffinity(0, {int(sys.argv[1])})
     torch.set_num_threads(1)
     worker = Worker()
     answer: dict[str, Any] = {name: version(name) for name in LIBRARIES}
