@@ -58,7 +58,8 @@ def everything(finite):
 def same(one, other):
     assert jax.tree.structure(one) == jax.tree.structure(other)
     for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        np.testing.assert_array_equal(left, right)
+        # A multiplication and an addition may be fused in one program and not in another: the last bit can differ.
+        np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-7)
 
 
 def test_the_declarations_agree_with_each_other(env):

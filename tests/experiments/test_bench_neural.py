@@ -123,6 +123,22 @@ def test_the_verdict_on_growth_looks_from_each_size_to_the_next(speeds, verdict)
     assert falls_no_faster_than_linearly(rows) is verdict
 
 
+def test_the_largest_curriculum_is_a_real_one_where_the_data_is_at_hand(monkeypatch, tmp_path):
+    monkeypatch.delenv("MCCPO_DATA", raising=False)
+    assert [(len(env.curriculum), whose) for env, whose in map(bench_neural._tutor, (15, 100, 835))] == [
+        (15, "tutor-15"),
+        (100, "random"),
+        (835, "random"),
+    ]
+    monkeypatch.setenv("MCCPO_DATA", str(tmp_path))
+    assert bench_neural._tutor(835)[1] == "random"
+    table = tmp_path / bench_neural.JUNYI
+    table.parent.mkdir()
+    table.write_text('name,prerequisites\ncounting,counting\nadding,counting\nmultiplying,"counting,adding"\n')
+    env, whose = bench_neural._tutor(835)
+    assert (env.curriculum.concepts, whose) == (("counting", "adding", "multiplying"), "Junyi 2015")
+
+
 def bench(notes=None, cache=None):
     return Bench(Session(), cache, (notes if notes is not None else []).append)
 

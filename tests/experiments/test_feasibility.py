@@ -48,7 +48,7 @@ def enumerated(shares):
     return best
 
 
-amounts = st.floats(0.0, 4.0)
+amounts = st.just(0.0) | st.floats(1e-3, 4.0)
 tables = st.integers(1, 3).flatmap(
     lambda costs: st.lists(st.tuples(*[amounts] * costs), min_size=1, max_size=6).map(np.array)
 )

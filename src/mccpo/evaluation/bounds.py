@@ -38,7 +38,7 @@ def upper_bound(values: Float[np.ndarray, " episodes"], most: float, alpha: floa
     It holds for all numbers of episodes together: the chance that it ever fails, as episodes are added, is `alpha`.
 
     >>> round(upper_bound(np.zeros(1000), most=1.0, alpha=0.05), 4)
-    0.0037
+    0.0036
     """
     shares = _shares(values, most, alpha)
     if most == 0 or shares.min() == 1:

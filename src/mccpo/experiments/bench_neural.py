@@ -136,7 +136,9 @@ def growth(bench: Bench) -> dict[str, Any]:
             {OURS: OurLearner(env, IDENTICAL, workers(), points=3)}, 2, f"growth {concepts}", bench.session
         )
         flops = flops_per_step(network_of(env), IDENTICAL)
-        rows.append({"concepts": concepts, "curriculum": curriculum, "flops_per_step": flops, **found[OURS].as_dict()})
+        rows.append(
+            {"concepts": env.num_actions, "curriculum": curriculum, "flops_per_step": flops, **found[OURS].as_dict()}
+        )
     return {"sizes": rows, "falls_no_faster_than_linearly": falls_no_faster_than_linearly(rows)}
 
 
