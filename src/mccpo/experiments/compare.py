@@ -98,7 +98,7 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         **outcomes[0].shown(),
         **reasons[0],
         "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes, reasons),
+        "fronts": fronts(options.methods, levels, outcomes, [{}, *reasons[1:]]),  # the first is told above
         "paper_points": paper_points(environment, options),
         "notes": [NOTE_JUDGED],
     }
