@@ -1,0 +1,22 @@
+"""What learners did: one canonical table from the logs of many platforms, what it shows, and the episodes in it.
+
+>>> from mccpo.logs import SOURCES
+>>> "junyi-2020" in SOURCES
+True
+"""
+
+from mccpo.logs.reading import MOST_REJECTED, Account, Logs, write_rejects
+from mccpo.logs.registry import SOURCES, load, read
+from mccpo.logs.source import Opening, Source
+
+__all__ = [
+    "MOST_REJECTED",
+    "SOURCES",
+    "Account",
+    "Logs",
+    "Opening",
+    "Source",
+    "load",
+    "read",
+    "write_rejects",
+]

@@ -1,0 +1,1 @@
+"""The log formats, one file each."""

@@ -1,0 +1,69 @@
+"""Junyi Academy 2018-2019: `Log_Problem.csv`, beside `Info_UserData.csv` where it is at hand.
+
+Times are Taiwan's, rounded to 15 minutes, whatever the `UTC` in them says; within a quarter of an hour events are
+ordered by exercise, session and problem number. `is_upgrade` and `is_downgrade` are the platform's own signal of
+mastery, empty where it did not judge. Copies that went through a spreadsheet write `1/24/2019 21:00` and `FALSE`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from mccpo.logs.fields import TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
+from mccpo.logs.opening import Opened, open_table
+from mccpo.logs.source import Opening, Source
+
+LOG = "Log_Problem.csv"
+USERS = "Info_UserData.csv"
+USER_GROUPS = ("gender", "user_grade", "user_city", "is_self_coach")
+COLUMNS = (
+    "timestamp_TW", "uuid", "ucid", "upid", "problem_number", "exercise_problem_repeat_session", "is_correct",
+    "total_sec_taken", "total_attempt_cnt", "used_hint_cnt", "is_downgrade", "is_upgrade", "level",
+)  # fmt: skip
+
+
+def _opened(path: Path, opening: Opening) -> Opened:
+    found = path / LOG if path.is_dir() else path
+    return open_table(found, COLUMNS, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8")
+
+
+def _is_true(column: str) -> pl.Expr:
+    return pl.col(column).replace_strict(dict(TRUTHS), default=False, return_dtype=pl.Boolean).cast(pl.Int8)
+
+
+def _users(path: Path) -> pl.DataFrame | None:
+    users = (path if path.is_dir() else path.parent) / USERS
+    if not users.exists():
+        return None
+    frame = open_table(users, ("uuid", *USER_GROUPS)).frame
+    return frame.select(
+        pl.col("uuid").alias("learner"), *(pl.col(name).alias(f"group_{name}") for name in USER_GROUPS)
+    ).collect()
+
+
+JUNYI_2020 = Source(
+    name="junyi-2020",
+    title="Junyi Academy 2018-2019 (Log_Problem.csv)",
+    opened=_opened,
+    fields={
+        "learner": Text("uuid", required=True),
+        "concept": Text("ucid", required=True),
+        "item": Text("upid"),
+        "time": Clock(
+            "timestamp_TW",
+            required=True,
+            formats=("%Y-%m-%d %H:%M:%S UTC", "%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M:%S"),
+            hours_ahead=8,
+        ),
+        "correct": Truth("is_correct", required=True),
+        "attempts": Whole("total_attempt_cnt"),
+        "hints": Whole("used_hint_cnt"),
+        "seconds": Seconds("total_sec_taken"),
+        "signal": Given("is_upgrade", expression=_is_true("is_upgrade") - _is_true("is_downgrade")),
+    },
+    order=("time", "concept", Whole("exercise_problem_repeat_session"), Whole("problem_number")),
+    checks=(Whole("level", required=True),),
+    join=_users,
+)

@@ -1,0 +1,88 @@
+"""The canonical table: one row for each event, sorted by learner and then in the order in which things happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from mccpo import atomic
+from mccpo.errors import InputError
+from mccpo.logs.opening import check_columns, check_file, reading
+
+BETWEEN_CONCEPTS = "~~"
+"""Joins the concepts of an event that has several, sorted."""
+GROUP = "group_"
+"""What the names of group columns begin with."""
+
+NAMES = ("learner", "concept", "item")
+COLUMNS: Mapping[str, pl.DataType] = {
+    "learner": pl.String(),
+    "concept": pl.String(),
+    "item": pl.String(),
+    "order": pl.Int32(),
+    "time": pl.Datetime("ms"),
+    "correct": pl.Boolean(),
+    "attempts": pl.Int32(),
+    "hints": pl.Int32(),
+    "seconds": pl.Float32(),
+    "signal": pl.Int8(),
+}
+"""The columns and what they hold; names are kept as codes (`pl.Enum`) of the sorted names."""
+_NEEDED = ("learner", "concept", "order", "correct")
+
+
+def encode(names: pl.Series) -> pl.Series:
+    """Names as codes that sort as the names do, and are the same whatever order they were met in."""
+    if isinstance(names.dtype, pl.Enum):
+        return names
+    met = names.cast(pl.Categorical(pl.Categories.random())) if names.dtype == pl.String else names
+    distinct = met.drop_nulls().unique()
+    found = pl.DataFrame({"name": distinct.cast(pl.String), "code": distinct.to_physical()}).sort("name")
+    if not found.height:
+        return pl.Series(names.name, [None] * len(names), dtype=pl.Enum([]))
+    codes = found["code"].to_numpy()
+    rank = np.zeros(int(codes.max()) + 1, np.uint32)
+    rank[codes] = np.arange(len(codes), dtype=np.uint32)
+    physical = met.to_physical()
+    ranked = pl.Series(names.name, rank[physical.fill_null(codes[0]).to_numpy()])
+    if physical.null_count():
+        ranked = pl.select(pl.when(physical.is_not_null()).then(ranked)).to_series().alias(names.name)
+    return ranked.cat.to(pl.Enum(found["name"]))
+
+
+def write(table: pl.DataFrame, path: str | Path) -> None:
+    """Writes a canonical table as parquet, whole or not at all."""
+    with atomic.replacing(path) as scratch:
+        table.write_parquet(scratch, compression="zstd", compression_level=1, statistics=False)
+
+
+def read(path: str | Path) -> pl.DataFrame:
+    """Reads a canonical table; one that others wrote may hold its names as text."""
+    source = Path(path)
+    check_file(source)
+    with reading(source):
+        frame = pl.read_parquet(source)
+    check_columns(source, frame.columns, _NEEDED)
+    frame = frame.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in COLUMNS.items() if name not in frame.columns
+    )
+    for name, dtype in COLUMNS.items():
+        if name not in NAMES and frame.schema[name] != dtype:
+            try:
+                frame = frame.with_columns(pl.col(name).cast(dtype))
+            except pl.exceptions.PolarsError as error:
+                kind = frame.schema[name]
+                raise InputError(
+                    f"{path}: the column {name!r} holds {kind}", fix=f"give {dtype}, or name the format with --format"
+                ) from error
+    if not frame.height:
+        raise InputError(f"{path} holds no events", fix="give a table with rows")
+    groups = [name for name in frame.columns if name.startswith(GROUP)]
+    frame = frame.with_columns(encode(frame[name]) for name in (*NAMES, *groups)).select(*COLUMNS, *groups)
+    sorted_by = frame.select(pl.col("learner").to_physical().alias("who"), pl.col("order").alias("when"))
+    who, when = sorted_by["who"].to_numpy().astype(np.int64), sorted_by["when"].to_numpy()
+    in_order = (np.diff(who) > 0) | ((np.diff(who) == 0) & (np.diff(when) > 0))
+    return frame if in_order.all() else frame.sort("learner", "order", maintain_order=True)
