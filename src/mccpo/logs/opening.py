@@ -30,13 +30,14 @@ class Opened:
     **Fields:**
 
     - `ragged`: lines that are no rows at all, with the reason.
-    - `last`: the file's last column. Where it is read, all are, and a line with too many fields does not go unseen.
+    - `unused`: columns that nobody asked for. They are read all the same: where some are left out, polars drops what a
+      line has too much of, and says nothing.
     - `mend`: opens the file again without such lines, which is slow; only a file that polars gives up on needs it.
     """
 
     frame: pl.LazyFrame
     ragged: dict[int, str] = field(default_factory=dict)
-    last: str | None = None
+    unused: tuple[str, ...] = ()
     mend: Callable[[], Opened] | None = None
 
 
@@ -49,22 +50,28 @@ def open_table(
         return _open_parquet(path, columns, optional)
     header = read_header(path, delimiter, encoding)
     check_columns(path, header, columns, delimiter)
-    wanted = list(dict.fromkeys([LINE, *columns, *(name for name in optional if name in header), header[-1]]))
+    wanted = list(dict.fromkeys([LINE, *columns, *(name for name in optional if name in header)]))
+    unused = tuple(name for name in header if name not in wanted)
     schema = dict.fromkeys(header, pl.String)
     source = path if encoding.lower() in _UTF8 else io.BytesIO(_decoded(path, encoding))
 
     def scan(content: Path | io.BytesIO) -> pl.LazyFrame:
         frame = pl.scan_csv(
-            content, schema=schema, separator=delimiter, row_index_name=LINE, row_index_offset=2, low_memory=True
+            content,
+            schema=schema,
+            separator=delimiter,
+            row_index_name=LINE,
+            row_index_offset=2,
+            low_memory=True,
         )
-        return frame.select(wanted)
+        return frame.select(*wanted, *unused)
 
     def mend() -> Opened:
         kept, ragged = _without_ragged(path, len(header), delimiter, encoding)
         lines = pl.Series(LINE, kept.lines, dtype=pl.UInt32)
-        return Opened(scan(io.BytesIO(kept.content)).collect().with_columns(lines).lazy(), ragged)
+        return Opened(scan(io.BytesIO(kept.content)).collect().with_columns(lines).lazy(), ragged, unused)
 
-    return Opened(scan(source), last=header[-1], mend=mend)
+    return Opened(scan(source), unused=unused, mend=mend)
 
 
 def check_file(path: Path) -> None:

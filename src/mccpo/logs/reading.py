@@ -29,7 +29,7 @@ MOST_REJECTED = 0.01
 _REASON = "reason"
 _KEY = "key_"
 _EVENT = "event"
-_LAST = "last"
+_UNUSED = "unused"
 
 
 class Account(NamedTuple):
@@ -137,11 +137,11 @@ def _parse(source: Source, opened: Opened) -> tuple[list[str], pl.DataFrame]:
         elif name in COLUMNS:
             value = value.cast(COLUMNS[name])
         values.append(value.alias(name))
-    if opened.last is not None:
-        values.append(pl.col(opened.last).is_null().alias(_LAST))
+    if opened.unused:
+        values.append(pl.any_horizontal(pl.col(opened.unused).is_null()).alias(_UNUSED))
     frame = opened.frame.select(LINE, *values, reason.alias(_REASON)).collect(engine="streaming")
     lacking = [pl.lit(None, dtype).alias(name) for name, dtype in COLUMNS.items() if name not in frame.columns]
-    frame = frame.with_columns(lacking).drop("order", *({_LAST} & set(frame.columns)))
+    frame = frame.with_columns(lacking).drop("order", *({_UNUSED} & set(frame.columns)))
     names = [name for name in frame.columns if name in NAMES or name.startswith(GROUP)]
     frame = frame.with_columns(encode(frame[name]) for name in names)
     chosen = {at: key for at, key in enumerate(source.order) if isinstance(key, str)}
