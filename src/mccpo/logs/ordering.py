@@ -60,8 +60,6 @@ def pack(keys: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"] |
 
 def _step(key: Int[np.ndarray, " rows"], least: int) -> int:
     """The largest number that divides all differences: times are often rounded."""
-    sample = int(np.gcd.reduce(key[:: max(1, len(key) // 4096)].astype(np.int64) - least))
-    if sample <= 1:
-        return 1
-    rest = (key.astype(np.int64) - least) % sample
-    return sample if not rest.any() else int(np.gcd.reduce(np.append(np.unique(rest), sample)))
+    some = np.append(key[:4096], key[:: max(1, len(key) // 4096)]).astype(np.int64) - least
+    step = int(np.gcd.reduce(some))
+    return int(np.gcd.reduce(key.astype(np.int64) - least)) if step > 1 else 1
