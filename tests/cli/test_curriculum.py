@@ -37,7 +37,7 @@ def run_json(capsys, *tokens):
 def test_check_exits_3_on_grave_faults_with_its_json_all_the_same(capsys):
     code, report = run_json(capsys, "check", "faulty.csv")
     assert code == 3
-    assert list(report) == ["concepts", "edges", "depth", "findings"]
+    assert list(report) == ["concepts", "edges", "depth", "findings", "provenance"]
     assert (report["concepts"], report["edges"]) == (4, 7)
     assert [finding["kind"] for finding in report["findings"]] == [
         "cycle", "self-loop", "dangling", "duplicate", "unreachable", "unreachable", "unreachable", "redundant",

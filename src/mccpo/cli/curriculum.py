@@ -1,4 +1,4 @@
-"""`mccpo curriculum`: check, draw and convert prerequisite graphs."""
+"""`mccpo curriculum`: check, draw, convert, derive and compare prerequisite graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from mccpo import atomic
-from mccpo.cli.output import JsonFlag, emit, parse_pairs
+from mccpo.cli import curriculum_derive
+from mccpo.cli.output import JsonFlag, emit, note, parse_pairs
 from mccpo.errors import GateFailed, InputError
 from mccpo.strict_json import dump_json
 
@@ -17,13 +18,20 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from mccpo.curriculum import Curriculum
+    from mccpo.curriculum import Curriculum, RawGraph
     from mccpo.curriculum.lint import Removal, Report
 
 _SHOWN = 5
 """How many findings or names of a kind the text lists; the JSON has them all."""
 
-curriculum = App(name="curriculum", help="Check, draw and convert prerequisite graphs.")
+curriculum = App(name="curriculum", help="Check, draw, convert, derive and compare prerequisite graphs.")
+for _command in (
+    curriculum_derive.derive,
+    curriculum_derive.choices,
+    curriculum_derive.learn,
+    curriculum_derive.compare,
+):
+    curriculum.command(_command)
 
 
 @curriculum.command
@@ -57,7 +65,7 @@ def check(
         _refuse_same(file, repair, "--repair")
     raw = formats.read_raw(file)
     report = lint.check(raw)
-    result = report.as_dict()
+    result = report.as_dict() | _origin(raw)
     removed: tuple[Removal, ...] = ()
     if repair is not None:
         repaired, removed = lint.repair(raw, reduce=reduce)
@@ -65,9 +73,10 @@ def check(
         removals = [one.as_dict() for one in removed]
         # The record first: there is never a repaired graph that does not say what it lacks.
         atomic.write_text(record, dump_json({"repaired": file, "removed": removals}, indent=2) + "\n")
-        repaired.write(repair)
+        formats.write_raw(repaired.to_raw().labelled_as(raw), repair)
+        _note_unlabelled(raw, repair)
         result |= {"repaired": str(repair), "record": str(record), "removed": removals}
-    emit(result, as_json=json, text=lambda: _check_text(file, report, repair, removed))
+    emit(result, as_json=json, text=lambda: _check_text(file, raw, report, repair, removed))
     if repair is None and not report.usable:
         raise GateFailed(f"{file} cannot serve as a gate as it stands; repair it with --repair OUT")
 
@@ -95,7 +104,7 @@ def show(
     theta
         The mastery that a prerequisite must reach, strictly between 0 and 1.
     """
-    from mccpo.curriculum import Curriculum, check_theta, draw
+    from mccpo.curriculum import Curriculum, check_theta, draw, read_raw
 
     check_theta(theta)
     target = out if out is not None else Path(Path(file.name.removesuffix(".gz")).stem + ".svg")
@@ -106,7 +115,7 @@ def show(
     result: dict[str, Any] = {
         "concepts": len(graph), "edges": len(graph.edges), "depth": graph.depth,
         "sources": graph.sources, "drawing": str(target),
-    }  # fmt: skip
+    } | _origin(read_raw(file))  # fmt: skip
     if known is not None:
         result |= _standing(graph, known, theta)
     atomic.write_text(target, draw(graph, known, theta, title=file.name))
@@ -128,10 +137,33 @@ def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
 
     formats.format_of(out)
     _refuse_same(file, out, "OUT")
-    graph = Curriculum.read(file)
-    graph.write(out)
+    raw = formats.read_raw(file)
+    graph = Curriculum.from_raw(raw)
+    formats.write_raw(graph.to_raw().labelled_as(raw), out)
+    _note_unlabelled(raw, out)
     result = {"concepts": len(graph), "edges": len(graph.edges), "written": str(out)}
     emit(result, as_json=json, text=f"{out}: {len(graph)} concepts, {len(graph.edges)} edges")
+
+
+def _origin(raw: RawGraph) -> dict[str, Any]:
+    """What the file says of where its edges come from."""
+    found: dict[str, Any] = {} if raw.derived is None else {"derived": str(raw.derived)}
+    provenance = raw.provenances()
+    return found | ({"provenance": provenance} if provenance else {})
+
+
+def _origin_text(origin: dict[str, Any]) -> list[str]:
+    lines = [origin["derived"]] if "derived" in origin else []
+    counts = origin.get("provenance", {})
+    return [
+        *lines,
+        *([f"edges by {', '.join(f'{name} ({count})' for name, count in counts.items())}"] if counts else []),
+    ]
+
+
+def _note_unlabelled(raw: RawGraph, out: Path) -> None:
+    if raw.derived is not None and ".json" not in out.suffixes:
+        note(f"{out} cannot say that this graph is {raw.derived}")
 
 
 def _refuse_same(file: Path, out: Path, what: str) -> None:
@@ -199,10 +231,11 @@ def _standing(graph: Curriculum, K: npt.NDArray[np.float64], theta: float) -> di
     }
 
 
-def _check_text(file: Path, report: Report, repair: Path | None, removed: tuple[Removal, ...]) -> str:
+def _check_text(file: Path, raw: RawGraph, report: Report, repair: Path | None, removed: tuple[Removal, ...]) -> str:
     from mccpo.curriculum.lint import KINDS
 
     lines = [f"{file}: {report.concepts} concepts, {report.edges} edges, depth {report.depth}"]
+    lines += _origin_text(_origin(raw))
     for kind in KINDS:
         found = [finding for finding in report.findings if finding.kind == kind]
         if found:
@@ -222,6 +255,7 @@ def _check_text(file: Path, report: Report, repair: Path | None, removed: tuple[
 def _show_text(result: dict[str, Any]) -> str:
     lines = [
         f"{result['concepts']} concepts, {result['edges']} edges, depth {result['depth']}",
+        *_origin_text(result),
         f"sources: {_names(result['sources'])}",
     ]
     if "ready" in result:

@@ -5,7 +5,8 @@ with an empty prerequisite states a concept without adding an edge; so written, 
 this is the form we write.
 
 A table has a `name` and a `prerequisites` column (and perhaps `demand`); other columns are left alone. Prerequisites
-are separated by `|`, `;` or `,`, whichever comes first in this list and occurs in the file.
+are separated by `|`, `;` or `,`, whichever comes first in this list and occurs in the file. Somebody wrote such a
+table by hand, so its edges have the provenance "expert table"; an edge list may have been written by a program.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from mccpo.curriculum.fields import concept_demand, concept_name, decode
-from mccpo.curriculum.raw import RawConcept, RawGraph
+from mccpo.curriculum.raw import EXPERT_TABLE, Evidence, RawConcept, RawGraph
 from mccpo.errors import InputError
 
 _EDGE_COLUMNS = ("prerequisite", "concept")
@@ -31,7 +33,8 @@ def parse(content: bytes, source: str) -> RawGraph:
     rows = _rows(decode(content, source), source)
     header = next(rows)[1]
     read = _reader_for(header, source)
-    return RawGraph(read(list(rows), source), source)
+    raw = RawGraph(read(list(rows), source), source)
+    return raw if read is not _table else replace(raw, evidence=dict.fromkeys(raw.edges, Evidence(EXPERT_TABLE)))
 
 
 def render(raw: RawGraph, delimiter: str = ",") -> str:

@@ -38,7 +38,7 @@ def read_raw(path: str | Path) -> RawGraph:
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder", fix="name a file in it")
     form = format_of(path)
-    content = _read_bytes(Path(path))
+    content = read_bytes(Path(path))
     if not content.strip():
         raise InputError(f"{path} is empty", fix="give a file with at least one concept")
     raw = form.parse(content, str(path))
@@ -73,7 +73,8 @@ def format_of(path: str | Path) -> Format:
         ) from None
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its name ends in `.gz`."""
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
             content: bytes = handle.read(MAX_BYTES + 1)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 Edge: TypeAlias = tuple[str, str]
 """(prerequisite, concept): the first must be mastered before the second is taught."""
+
+Fact: TypeAlias = str | int | float | bool
+"""A plain value that a file can hold: a choice of a recipe, or a number that supports an edge."""
+
+EXPERT_TABLE = "expert table"
+"""The provenance of an edge that a table of concepts lists among the prerequisites."""
 
 _UNWRITABLE = {"Cc", "Cs"}  # control characters and lone surrogates: no XML file can hold them
 _NONCHARACTERS = {"\ufffe", "\uffff"}
@@ -24,12 +31,54 @@ class RawConcept:
 
 
 @dataclass(frozen=True)
+class Derivation:
+    """How a graph was derived: nobody stated its edges, a recipe made them."""
+
+    recipe: str
+    origin: str
+    """What it was derived from, such as the name of a file."""
+    choices: Mapping[str, Fact] = field(default_factory=dict)
+    """What the recipe leaves open, as it was settled here."""
+
+    def __str__(self) -> str:
+        settled = ", ".join(f"{name}={value}" for name, value in self.choices.items())
+        return f"derived by {self.recipe} from {self.origin}" + (f" ({settled})" if settled else "")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why an edge is there, and the numbers that speak for it."""
+
+    provenance: str
+    support: Mapping[str, Fact] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RawGraph:
     """Everything a graph file says, in its own order: repeats, self-loops and dangling prerequisites are kept."""
 
     rows: tuple[RawConcept, ...]
     source: str = "FILE"
     """Where it was read from, for messages."""
+    derived: Derivation | None = None
+    """How it was derived, where it was."""
+    evidence: Mapping[Edge, Evidence] = field(default_factory=dict, hash=False)
+    """Where the edges come from, of those of which it is known."""
+
+    def labelled_as(self, other: RawGraph) -> RawGraph:
+        """This graph with what `other` says of its derivation and of the edges that both have."""
+        kept = set(self.edges)
+        evidence = {edge: found for edge, found in other.evidence.items() if edge in kept}
+        return replace(self, derived=other.derived, evidence=evidence)
+
+    def provenances(self, edges: Collection[Edge] | None = None) -> dict[str, int]:
+        """How many of the distinct edges come from where; those of which nothing is said are left out."""
+        counts: dict[str, int] = {}
+        for edge in dict.fromkeys(self.edges) if edges is None else edges:
+            if edge in self.evidence:
+                provenance = self.evidence[edge].provenance
+                counts[provenance] = counts.get(provenance, 0) + 1
+        return counts
 
     @cached_property
     def names(self) -> tuple[str, ...]:
