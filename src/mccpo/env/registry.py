@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
-from mccpo.env.tutor import Tutor, Tutor25, TutorBKT
+from mccpo.env.tutor import PreparedJudge, PreparedTutor, Tutor, Tutor25, TutorBKT
+from mccpo.env.tutor.parameters import PER_CONCEPT
 from mccpo.env.types import Environment
 from mccpo.errors import InputError
+from mccpo.strict_json import read_json
 
 ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "gate": Gate,
@@ -22,15 +28,24 @@ ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "tutor-15": Tutor,
     "tutor-25": Tutor25,
     "tutor-15-bkt": TutorBKT,
+    "prepared": PreparedTutor,
+    "prepared-judge": PreparedJudge,
 }
+TUTOR = "tutor.json"
+"""The file of a prepared folder that holds the environment to train in; `judge.json` holds the one to judge by."""
 
 
 def make(name: str, **overrides: Any) -> Environment[Any]:
     """Builds an environment by name, with its parameters overridden.
 
+    The name may also be that of a folder that `mccpo prepare` made, or of an environment's file in it.
+
     >>> make("gate", R=0.7).action_names
     ('prog', 'next', 'hack')
     """
+    if name not in ENVIRONMENTS and is_file(name):
+        name, kept = _read(Path(name))
+        overrides = kept | overrides
     if name not in ENVIRONMENTS:
         raise InputError(f"unknown environment '{name}'", fix=_choice(name, list(ENVIRONMENTS)))
     build = ENVIRONMENTS[name]
@@ -42,10 +57,29 @@ def make(name: str, **overrides: Any) -> Environment[Any]:
     return build(**overrides)
 
 
+def is_file(name: str) -> bool:
+    """Whether a name is that of a prepared folder or of an environment's file, by its looks or because it is there."""
+    return os.sep in name or name.endswith(".json") or (Path(name) / TUTOR).exists()
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of an environment that a file holds."""
+    from mccpo.env.description import decode  # noqa: PLC0415 - it needs the names above
+
+    file = path / TUTOR if path.is_dir() else path
+    content = read_json(file, fix="name an environment, or a folder that `mccpo prepare` made")
+    try:
+        return content["environment"], {key: decode(key, value) for key, value in content["parameters"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} does not describe an environment ({error!r})", fix="prepare it again") from error
+
+
 def _check_kind(what: str, value: Any, default: Any) -> None:
     """Refuses a text where a number is due, a fraction where a whole number is, and a curriculum that is none."""
     if what.endswith(": curriculum") and not isinstance(value, Curriculum):
         raise InputError(f"{what} is {value!r}", fix="name a file with --curriculum, or give Curriculum.read(path)")
+    if what.rsplit(": ")[-1] in PER_CONCEPT and isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        return
     if isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InputError(f"{what} is {value!r}", fix=f"give a number, such as {default}")
     if isinstance(default, int) and not isinstance(value, int):

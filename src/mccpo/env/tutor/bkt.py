@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.binary import check_probability
@@ -38,6 +39,17 @@ GROUPS = (
 """Three groups of equal size, so that the tutor's η and K₀ are right on average and wrong for two learners in three."""
 
 
+def check_groups(groups: tuple[Group, ...]) -> None:
+    """Refuses groups without a name of their own, and shares that are not those of a whole."""
+    names = [group.name for group in groups]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"groups is {names}", fix="give at least one, each with a name of its own")
+    for group in groups:
+        check_probability(f"the share of {group.name}", group.share)
+    if not math.isclose(sum(group.share for group in groups), 1.0, abs_tol=1e-6):
+        raise InputError(f"the shares are {[group.share for group in groups]}", fix="let them sum to 1")
+
+
 class Latent(NamedTuple):
     """What no tutor sees: which concepts the learner has mastered in truth, and its group."""
 
@@ -46,7 +58,10 @@ class Latent(NamedTuple):
 
 
 def posterior(
-    K: Float[Array, ""] | float, correct: Bool[Array, ""] | bool, guess: float, slip: float
+    K: Float[Array, ""] | float,
+    correct: Bool[Array, ""] | bool,
+    guess: Float[Array, ""] | float,
+    slip: Float[Array, ""] | float,
 ) -> Float[Array, ""]:
     """The chance that a concept is mastered once an answer is seen, when it was K before.
 
@@ -90,16 +105,12 @@ class TutorBKT(Tutoring[Latent]):
     def __check_init__(self) -> None:
         if self.costs_on not in ("expected", "realised"):
             raise InputError(f"costs_on is {self.costs_on!r}", fix="choose from expected, realised")
-        names = self.group_names
-        if not names or len(set(names)) < len(names):
-            raise InputError(f"groups is {list(names)}", fix="give at least one, each with a name of its own")
+        check_groups(self.groups)
         steepest = max((activity.gain for activity in self.activities), default=1.0)
         for group in self.groups:
-            check_probability(f"the share of {group.name}", group.share)
-            check_probability(f"K0 of {group.name}", self.K0 * group.K0)
-            check_probability(f"eta of {group.name}", self.eta * group.eta * steepest)
-        if not math.isclose(sum(group.share for group in self.groups), 1.0, abs_tol=1e-6):
-            raise InputError(f"the shares are {[group.share for group in self.groups]}", fix="let them sum to 1")
+            # Of the least of all concepts: where a concept's own is higher, what goes beyond 1 is 1.
+            check_probability(f"K0 of {group.name}", np.min(self.K0) * group.K0)
+            check_probability(f"eta of {group.name}", np.min(self.eta) * group.eta * steepest)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -111,21 +122,22 @@ class TutorBKT(Tutoring[Latent]):
             return 0.0
         # A wrong answer multiplies the odds of mastery by slip/(1 − guess); K falls most from where the fall is
         # symmetric about one half. What the lesson then teaches only softens it.
-        root = math.sqrt(self.slip / (1 - self.guess))
+        root = math.sqrt(np.min(np.asarray(self.slip) / (1 - np.asarray(self.guess))))
         return (1 - root) / (1 + root)
 
     def latent(self, key: PRNGKeyArray) -> Latent:
         draw = jax.random.uniform(key, (1 + len(self.curriculum),))
         bounds = jnp.cumsum(jnp.array([group.share for group in self.groups]))
         group = jnp.sum(draw[0] >= bounds[:-1])  # not the last bound, which rounding can leave short of 1
-        K0 = self.K0 * jnp.array([group.K0 for group in self.groups])[group]
+        K0 = self.each(self.K0) * jnp.array([group.K0 for group in self.groups])[group]
         return Latent(mastered=draw[1:] < K0, group=group.astype(jnp.int32))
 
     def teach(self, key: PRNGKeyArray, state: TutorState[Latent], lesson: Lesson) -> Progress[Latent]:
         answer, learning = jax.random.uniform(key, (2,))
         mastered, group = state.latent
-        correct = answer < jnp.where(mastered[lesson.concept], 1 - self.slip, self.guess)
-        K = posterior(lesson.K, correct, self.guess, self.slip)
+        guess, slip = self.each(self.guess)[lesson.concept], self.each(self.slip)[lesson.concept]
+        correct = answer < jnp.where(mastered[lesson.concept], 1 - slip, guess)
+        K = posterior(lesson.K, correct, guess, slip)
         ready = self.prerequisites_hold(mastered, lesson.concept)
         eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
         learns = learning < eta * self._slowed(ready)
@@ -134,6 +146,8 @@ class TutorBKT(Tutoring[Latent]):
         return Progress(
             K=after,
             gain=rate * (1 - lesson.K) if self.costs_on == "expected" else after - lesson.K,
+            learnt=after - lesson.K,
+            felt=lesson.K,
             correct=correct,
             latent=Latent(mastered | (lesson.taught & learns), group),
         )

@@ -33,8 +33,11 @@ class Tutor(Tutoring[None]):
 
     def teach(self, key: PRNGKeyArray, state: TutorState[None], lesson: Lesson) -> Progress[None]:
         gain = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain) * (1 - lesson.K)
-        right = lesson.K * (1 - self.slip) + (1 - lesson.K) * self.guess
-        return Progress(K=lesson.K + gain, gain=gain, correct=jax.random.uniform(key) < right, latent=None)
+        guess, slip = self.each(self.guess)[lesson.concept], self.each(self.slip)[lesson.concept]
+        right = lesson.K * (1 - slip) + (1 - lesson.K) * guess
+        correct = jax.random.uniform(key) < right
+        K = lesson.K + gain
+        return Progress(K=K, gain=gain, learnt=K - lesson.K, felt=lesson.K, correct=correct, latent=None)
 
 
 class Tutor25(Tutor):

@@ -16,6 +16,7 @@ from mccpo.curriculum import Curriculum, check_theta
 from mccpo.env.binary import check_gamma, check_horizon, check_probability
 from mccpo.env.tutor.activities import PRACTICE, Activity, chosen_activities
 from mccpo.env.tutor.curricula import chosen_curriculum
+from mccpo.env.tutor.parameters import PerConcept, check_per_concept, per_concept
 from mccpo.env.types import Environment, Filter, Observation, TimeStep
 from mccpo.errors import InputError
 
@@ -61,13 +62,20 @@ class Lesson(NamedTuple):
 
 
 class Progress(NamedTuple, Generic[LatentT]):
-    """What a lesson brings: the concept's mastery afterwards, whether the answer was right, and what is latent.
+    """What a lesson brings.
 
-    `gain` is the mastery gained by which the lesson is priced: c2 and c4 go on it.
+    **Fields:**
+
+    - `K`: the concept's mastery afterwards, as the tutor sees it; `correct`: whether the answer was right.
+    - `gain`: the mastery gained by which the lesson is priced: c2 and c4 go on it.
+    - `learnt`: the mastery gained by which the tutor is judged: ΔK.
+    - `felt`: the mastery by which the learner feels how hard the lesson is: r_E goes on it.
     """
 
     K: Float[Array, ""]
     gain: Float[Array, ""]
+    learnt: Float[Array, ""]
+    felt: Float[Array, ""]
     correct: Bool[Array, ""]
     latent: LatentT
 
@@ -91,9 +99,10 @@ class Tutoring(Environment[TutorState[LatentT]]):
     - `curriculum`: the user's own, with its demands; or `curriculum_seed`: a random one; else the profiles', see
       `profile_curriculum`. `concepts`: how many there are in the latter two.
     - `activities`: names from `ACTIVITIES`, or `Activity`s of one's own; without them, actions are concepts.
-    - `K0`, `eta`, `theta`: mastery at the start, learning rate, the mastery that opens the gate. `unready_gain`: the
-      factor on the learning rate of a concept that is not ready.
-    - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it.
+    - `K0`, `eta`: mastery at the start and learning rate, one number for all concepts or one for each.
+    - `theta`: the mastery that opens the gate. `unready_gain`: the factor on the learning rate of a concept that is not
+      ready.
+    - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it, again for all or each.
     """
 
     cost_names: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
@@ -101,8 +110,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
     filter: ClassVar[Filter] = "renormalise"
 
     _: KW_ONLY
-    K0: float = 0.2
-    eta: float = 0.08
+    K0: PerConcept = eqx.field(default=0.2, converter=per_concept)
+    eta: PerConcept = eqx.field(default=0.08, converter=per_concept)
     theta: float = 0.7
     unready_gain: float = 0.1
     r_base: float = 0.581
@@ -112,8 +121,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
     c2_gain: float = 0.022
     c3_demand: float = 0.5
     c4_rate: float = 10.5
-    guess: float = 0.2
-    slip: float = 0.1
+    guess: PerConcept = eqx.field(default=0.2, converter=per_concept)
+    slip: PerConcept = eqx.field(default=0.1, converter=per_concept)
     horizon: int = eqx.field(static=True, default=100)
     gamma: float = eqx.field(static=True, default=0.99)
     concepts: int = eqx.field(static=True, default=15)
@@ -134,19 +143,21 @@ class Tutoring(Environment[TutorState[LatentT]]):
         check_theta(self.theta)
         check_gamma(self.gamma)
         check_horizon(self.horizon)
-        for name in ("K0", "eta", "unready_gain", "c3_demand", "guess", "slip"):
+        for name in ("unready_gain", "c3_demand"):
             check_probability(name, getattr(self, name))
+        for name in ("K0", "eta", "guess", "slip"):
+            check_per_concept(name, getattr(self, name), self.curriculum.concepts)
         for name in ("r_base", "r_difficulty", "r_novelty", "c2_gain", "c4_rate"):
             _check_at_least_0(name, getattr(self, name))
         if not 0 < self.novelty_span < math.inf:
             raise InputError(f"novelty_span is {self.novelty_span}", fix="give a number of lessons above 0")
-        if self.guess + self.slip >= 1:
+        if np.any(np.asarray(self.guess) + np.asarray(self.slip) >= 1):
             raise InputError(
-                f"guess is {self.guess} and slip is {self.slip}",
+                f"guess is {np.max(self.guess)} and slip is {np.max(self.slip)}",
                 fix="let them sum to less than 1, so that a right answer speaks for mastery",
             )
         for activity in self.activities:
-            check_probability(f"eta times the gain of {activity.name}", self.eta * activity.gain)
+            check_probability(f"eta times the gain of {activity.name}", np.max(self.eta) * activity.gain)
 
     @abc.abstractmethod
     def latent(self, key: PRNGKeyArray) -> LatentT:
@@ -198,7 +209,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def reset(self, key: PRNGKeyArray) -> tuple[TutorState[LatentT], Observation]:
         state = TutorState(
-            K=jnp.full(len(self.curriculum), self.K0, jnp.float32),
+            K=self.each(self.K0),
             novelty=jnp.ones(len(self.curriculum), jnp.float32),
             last=jnp.full((), self.noop, jnp.int32),
             correct=jnp.zeros((), bool),
@@ -214,8 +225,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
         choice = jnp.minimum(action, self.num_actions - 1)
         lesson = self._lesson(state, choice, acts)
         progress = self.teach(key, state, lesson)
-        gain = jnp.where(acts, progress.K - lesson.K, 0.0)
-        reward, costs = self._signals(choice, lesson, state.novelty[lesson.concept], progress.gain)
+        reward, costs = self._signals(choice, progress.felt, state.novelty[lesson.concept], progress.gain)
         successor = TutorState(
             K=jnp.where(lesson.taught, progress.K, state.K),
             novelty=jnp.where(lesson.taught, state.novelty * jnp.exp(-1 / self.novelty_span), state.novelty),
@@ -229,11 +239,15 @@ class Tutoring(Environment[TutorState[LatentT]]):
             obs=self.observe(successor),
             reward=jnp.where(acts, reward, 0.0),
             costs=jnp.where(acts, costs, 0.0),
-            gain=gain,
+            gain=jnp.where(acts, progress.learnt, 0.0),
             unready=acts & ~lesson.ready,
             terminated=successor.t >= self.horizon,
             truncated=jnp.zeros((), bool),
         )
+
+    def each(self, value: PerConcept) -> Float[Array, " concepts"]:
+        """A parameter as one number for each concept."""
+        return jnp.broadcast_to(jnp.asarray(value, jnp.float32), (len(self.curriculum),))
 
     def prerequisites_hold(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """Whether one concept's prerequisites are all mastered: the gate, without working it out for every concept."""
@@ -255,16 +269,16 @@ class Tutoring(Environment[TutorState[LatentT]]):
             taught=acts & (jnp.arange(len(self.curriculum)) == concept),
             K=state.K[concept],
             ready=self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept),
-            rate=self.eta * jnp.array([each.gain for each in self._activities])[activity],
+            rate=self.each(self.eta)[concept] * jnp.array([each.gain for each in self._activities])[activity],
         )
 
     def _signals(
-        self, choice: Int[Array, ""], lesson: Lesson, novelty: Float[Array, ""], gain: Float[Array, ""]
+        self, choice: Int[Array, ""], felt: Float[Array, ""], novelty: Float[Array, ""], gain: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
         """The reward and the costs of an action that is not the no-op."""
         demand = jnp.asarray(self.demand, jnp.float32)[choice]
         fun = jnp.array([each.engagement for each in self._activities])[choice % len(self._activities)]
-        difficulty = self.r_difficulty * demand * (1 - lesson.K)
+        difficulty = self.r_difficulty * demand * (1 - felt)
         reward = jnp.clip(self.r_base - difficulty + self.r_novelty * novelty + fun, 0.0, 1.0)
         c2 = jnp.maximum(0.0, self.c2_gain - gain)
         c3 = jnp.maximum(0.0, self.c3_demand - demand)

@@ -1,0 +1,126 @@
+"""Tutors whose numbers come from logs: one to train policies in, and one of another kind to judge them by."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
+from mccpo.env.tutor.parameters import PerConcept, check_length, per_concept
+from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+
+EVERYONE = (Group("all", share=1.0),)
+
+
+class PreparedTutor(TutorBKT):
+    """A tutor made from logs: a curriculum, learners as knowledge tracing saw them, engagement as they showed it.
+
+    Each concept has its own chance to be known at the start (K0), to be learnt (eta), and of guess and slip, fitted to
+    the answers of some of the learners. Demand and engagement come from right answers, time and hints; see
+    `mccpo prepare`. All else is as in `tutor-15-bkt`: the tutor sees an estimate of mastery from right and wrong
+    answers, and c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets.
+    """
+
+    name: ClassVar[str] = "prepared"
+
+    groups: tuple[Group, ...] = eqx.field(static=True, default=EVERYONE, converter=tuple)
+
+
+class Practised(NamedTuple):
+    """What no tutor sees: the right and wrong answers that still count, concept by concept, and the learner's group."""
+
+    successes: Float[Array, " concepts"]
+    failures: Float[Array, " concepts"]
+    group: Int[Array, ""]
+
+
+class PreparedJudge(Tutoring[Practised]):
+    """Learners of another kind than the tutor believes in, fitted to the answers of other learners.
+
+    The chance of a right answer follows performance factors: its log-odds are the concept's ease, plus what each right
+    and each wrong answer so far adds, older ones counting less. The tutor sees what it saw in training, an estimate by
+    knowledge tracing with its own K0, eta, guess and slip. What is felt, learnt and priced goes by the chance p of a
+    right answer: r_E by p in place of K, ΔK by the change of p, and c2 and c4 by the change to be expected. A concept
+    is ready in truth where p of all its prerequisites reaches θ.
+    """
+
+    name: ClassVar[str] = "prepared-judge"
+
+    ease: PerConcept = eqx.field(default=0.0, converter=per_concept)
+    success: PerConcept = eqx.field(default=0.2, converter=per_concept)
+    failure: PerConcept = eqx.field(default=0.1, converter=per_concept)
+    decay: float = 0.8
+    groups: tuple[Group, ...] = eqx.field(static=True, default=EVERYONE, converter=tuple)
+
+    def __check_init__(self) -> None:
+        check_groups(self.groups)
+        for name in ("ease", "success", "failure"):
+            check_length(name, getattr(self, name), self.curriculum.concepts)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        return tuple(group.name for group in self.groups)
+
+    @property
+    def largest_fall(self) -> float:
+        """What forgetting and wrong answers can cost at most: from the highest chance there is to the lowest."""
+        reach = 1 / (1 - np.asarray(self.decay))
+        best = np.asarray(self.ease) + reach * np.maximum(self.success, 0)
+        worst = np.asarray(self.ease) + reach * np.minimum(np.minimum(self.success, self.failure), 0)
+        chance = 1 / (1 + np.exp(-np.stack(np.broadcast_arrays(best, worst))))
+        return float((chance[0] - chance[1]).max())
+
+    def latent(self, key: PRNGKeyArray) -> Practised:
+        bounds = jnp.cumsum(jnp.array([group.share for group in self.groups]))
+        group = jnp.sum(jax.random.uniform(key) >= bounds[:-1]).astype(jnp.int32)
+        none = jnp.zeros(len(self.curriculum), jnp.float32)
+        return Practised(none, none, group)
+
+    def teach(self, key: PRNGKeyArray, state: TutorState[Practised], lesson: Lesson) -> Progress[Practised]:
+        practised, at = state.latent, lesson.concept
+        chances = self.chances(practised)
+        correct = jax.random.uniform(key) < chances[at]
+        weight = jnp.where(self.prerequisites_hold(chances >= self.theta, at), 1.0, self.unready_gain)
+        after, chance_after = self._after(practised, lesson, correct, weight)
+        right, wrong = (self._after(practised, lesson, jnp.asarray(one), weight)[1] for one in (True, False))
+        expected = chances[at] * right + (1 - chances[at]) * wrong
+        guess, slip = self.each(self.guess)[at], self.each(self.slip)[at]
+        K = posterior(lesson.K, correct, guess, slip)
+        rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
+        return Progress(
+            K=K + rate * (1 - K),
+            gain=expected - chances[at],
+            learnt=chance_after - chances[at],
+            felt=chances[at],
+            correct=correct,
+            latent=after,
+        )
+
+    def truly_ready(self, state: TutorState[Practised]) -> Bool[Array, " actions"]:
+        return self._over_activities(self.curriculum.ready(self.chances(state.latent), self.theta))
+
+    def chances(self, practised: Practised) -> Float[Array, " concepts"]:
+        """The chance of a right answer on each concept."""
+        pace = jnp.array([group.eta for group in self.groups])[practised.group]
+        added = self.each(self.success) * practised.successes + self.each(self.failure) * practised.failures
+        return jax.nn.sigmoid(self.each(self.ease) + pace * added)
+
+    def _after(
+        self, practised: Practised, lesson: Lesson, correct: Bool[Array, ""], weight: Float[Array, ""]
+    ) -> tuple[Practised, Float[Array, ""]]:
+        """What was practised after an answer, and the chance of a right one then."""
+        # Of a lesson that hardly reaches the learner, little is added and little fades.
+        kept = 1 - weight * (1 - self.decay)
+        successes = kept * practised.successes + weight * correct
+        failures = kept * practised.failures + weight * ~correct
+        after = Practised(
+            jnp.where(lesson.taught, successes, practised.successes),
+            jnp.where(lesson.taught, failures, practised.failures),
+            practised.group,
+        )
+        return after, self.chances(after)[lesson.concept]
