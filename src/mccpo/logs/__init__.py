@@ -5,9 +5,10 @@
 True
 """
 
-from mccpo.logs.reading import MOST_REJECTED, Account, Logs, write_rejects
+from mccpo.logs.account import Account
+from mccpo.logs.reading import MOST_REJECTED, Logs, write_rejects
 from mccpo.logs.registry import SOURCES, load, read
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.source import Opening, Source, SourceOf
 
 __all__ = [
     "MOST_REJECTED",
@@ -16,6 +17,7 @@ __all__ = [
     "Logs",
     "Opening",
     "Source",
+    "SourceOf",
     "load",
     "read",
     "write_rejects",

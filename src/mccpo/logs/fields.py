@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from mccpo.logs.table import BETWEEN_CONCEPTS
+
 TRUTHS: Mapping[str, bool] = {
     **dict.fromkeys(("true", "True", "TRUE", "1", "1.0", "t", "T", "yes", "Yes", "YES", "correct", "CORRECT"), True),
     **dict.fromkeys(("false", "False", "FALSE", "0", "0.0", "f", "F", "no", "No", "NO"), False),
@@ -19,22 +21,45 @@ TRUTHS: Mapping[str, bool] = {
 }
 
 
+NO_ANSWER = ("STUDY", "UNKNOWN", "UNGRADED")
+"""What stands in place of right or wrong where a learner was shown something, or nobody judged."""
+NOT_KNOWN = (".", "-", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "\\N")
+"""How tables say that a value is not known."""
+ISO = (
+    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M", "%Y-%m-%d",
+)  # fmt: skip
+SPREADSHEET = ("%m/%d/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y")
+"""What spreadsheets make of times. Two figures for the year come first: `%Y` reads 05 as the year 5."""
+_EARLIEST, _LATEST = -2_208_988_800_000, 7_258_118_400_000
+"""The years 1900 and 2200: a number beyond them is no time, or counts in another unit."""
+
+
 @dataclass(frozen=True)
 class Field(abc.ABC):
-    """One value of a row: the column it is read from, and whether a row must have it."""
+    """One value of a row: the column it is read from, whether a row must have it, and texts that mean it has none."""
 
     column: str
     required: bool = False
+    unknown: Sequence[str] = ()
 
     @property
     def raw(self) -> pl.Expr:
-        """The text of the column, null where it is empty."""
-        return pl.when(pl.col(self.column) != "").then(pl.col(self.column))
+        """The text of the column, null where it says nothing."""
+        told = pl.col(self.column) != ""
+        if self.unknown:
+            told &= ~pl.col(self.column).is_in(list(self.unknown))
+        return pl.when(told).then(pl.col(self.column))
 
     @property
     @abc.abstractmethod
     def value(self) -> pl.Expr:
         """The value of the text, null where there is none or it cannot be read."""
+
+    @property
+    def quick(self) -> pl.Expr:
+        """The value as most texts are written; null where it takes a closer look."""
+        return self.value
 
     @property
     def faults(self) -> dict[str, pl.Expr]:
@@ -57,13 +82,47 @@ class Text(Field):
 
 
 @dataclass(frozen=True)
-class Whole(Field):
-    """A count or a place in an order; `3.0` is read as 3."""
+class Concepts(Text):
+    """The concepts of one event in one cell: each once, by its name where `names` has one, sorted and joined."""
 
-    dtype: type[pl.DataType] = pl.Int32
+    between: str = BETWEEN_CONCEPTS
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def value(self) -> pl.Expr:
+        return self.raw.map_batches(self._tidied, return_dtype=pl.String, is_elementwise=True)
+
+    def _tidied(self, cells: pl.Series) -> pl.Series:
+        if not self.names and not cells.str.contains(self.between, literal=True).any():
+            return cells
+        distinct = cells.unique().drop_nulls()
+        each = distinct.str.split(self.between).list.eval(pl.element().replace(self.names))
+        return cells.replace(distinct, each.list.unique().list.sort().list.join(BETWEEN_CONCEPTS))
+
+
+@dataclass(frozen=True)
+class Whole(Field):
+    """A count or a place in an order; `3.0` is read as 3. One below `least`, where that is given, is not known."""
+
+    dtype: type[pl.DataType] = pl.Int32
+    least: int | None = None
+
+    @property
+    def value(self) -> pl.Expr:
+        return self._read if self.least is None else pl.when(self._read >= self.least).then(self._read)
+
+    @property
+    def quick(self) -> pl.Expr:
+        exact = pl.col(self.column).cast(self.dtype, strict=False)
+        return exact if self.least is None else pl.when(exact >= self.least).then(exact)
+
+    @property
+    def faults(self) -> dict[str, pl.Expr]:
+        unreadable = self.raw.is_not_null() & self._read.is_null()
+        return super().faults | {f"unreadable {self.column}": unreadable}
+
+    @property
+    def _read(self) -> pl.Expr:
         exact = pl.col(self.column).cast(self.dtype, strict=False)
         rounded = pl.col(self.column).cast(pl.Float64, strict=False)
         spelt = pl.when(rounded == rounded.floor()).then(rounded).cast(self.dtype, strict=False)
@@ -72,10 +131,10 @@ class Whole(Field):
 
 @dataclass(frozen=True)
 class Seconds(Field):
-    """A time taken, in seconds or `unit`s of it. What is below 0 or no number at all (`.`) is not known."""
+    """A time taken, in seconds or `unit`s of it. What is below 0 or not finite is not known."""
 
+    unknown: Sequence[str] = (*NOT_KNOWN, "hint")
     unit: float = 1.0
-    unknown: Sequence[str] = (".", "NA", "NaN", "nan", "-", "hint")
 
     @property
     def value(self) -> pl.Expr:
@@ -85,46 +144,64 @@ class Seconds(Field):
     @property
     def faults(self) -> dict[str, pl.Expr]:
         read = pl.col(self.column).cast(pl.Float32, strict=False)
-        strange = self.raw.is_not_null() & read.is_null() & ~pl.col(self.column).is_in(list(self.unknown))
-        return {f"unreadable {self.column}": strange}
+        return {f"unreadable {self.column}": self.raw.is_not_null() & read.is_null()}
 
 
 @dataclass(frozen=True)
 class Truth(Field):
-    """A yes or no in any of the usual spellings."""
+    """A yes or no in any of the usual spellings, and those of `also`."""
+
+    also: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def value(self) -> pl.Expr:
-        return pl.col(self.column).replace_strict(dict(TRUTHS), default=None, return_dtype=pl.Boolean)
+        return pl.col(self.column).replace_strict({**TRUTHS, **self.also}, default=None, return_dtype=pl.Boolean)
+
+
+@dataclass(frozen=True)
+class Signal(Field):
+    """A mastery signal: 1 a gain, -1 a loss, 0 or no none."""
+
+    @property
+    def value(self) -> pl.Expr:
+        meant = {text: int(truth) for text, truth in TRUTHS.items()} | {"-1": -1, "-1.0": -1, "+1": 1}
+        return pl.col(self.column).replace_strict(meant, default=None, return_dtype=pl.Int8)
 
 
 @dataclass(frozen=True)
 class Clock(Field):
-    """A point in time, told by one of `formats`, by local time `hours_ahead` of UTC."""
+    """A point in time, told by one of `formats`, by local time `hours_ahead` of UTC unless the text names an offset."""
 
     formats: Sequence[str] = ("%Y-%m-%d %H:%M:%S",)
     hours_ahead: float = 0.0
 
     @property
     def value(self) -> pl.Expr:
-        read = [
-            pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms", time_zone=None)
-            for form in self.formats
-        ]
-        local = pl.coalesce(read) if len(read) > 1 else read[0]
-        return local - pl.duration(minutes=round(self.hours_ahead * 60), time_unit="ms") if self.hours_ahead else local
+        read = [self._told(form) for form in self.formats]
+        return pl.coalesce(read) if len(read) > 1 else read[0]
+
+    @property
+    def quick(self) -> pl.Expr:
+        return self._told(self.formats[0])
+
+    def _told(self, form: str) -> pl.Expr:
+        told = pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms")
+        if form.endswith("z"):
+            return told.dt.replace_time_zone(None)
+        return told - pl.duration(minutes=round(self.hours_ahead * 60), time_unit="ms") if self.hours_ahead else told
 
 
 @dataclass(frozen=True)
 class Epoch(Field):
-    """A point in time as a number of `unit`s since 1970, or since whatever day the data set begins with."""
+    """A point in time as a number, so many `per_second`, since 1970 or whatever day the data set begins with."""
 
     per_second: int = 1
 
     @property
     def value(self) -> pl.Expr:
         number = pl.col(self.column).cast(pl.Float64, strict=False)
-        return (number * (1000 / self.per_second)).round().cast(pl.Int64, strict=False).cast(pl.Datetime("ms"))
+        whole = (number * (1000 / self.per_second)).round().cast(pl.Int64, strict=False)
+        return pl.when(whole.is_between(_EARLIEST, _LATEST)).then(whole).cast(pl.Datetime("ms"))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def pack(keys: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"] |
             continue
         least = int(key.min())
         span = int(key.max()) - least
+        if span.bit_length() > MOST_BITS:
+            return None
         step = _step(key, least) if span > 2**20 else 1
         width = (span // step).bit_length()
         bits += width

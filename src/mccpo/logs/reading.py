@@ -1,16 +1,16 @@
 """From a log to the canonical table, with every row accounted for.
 
-rows = rejected + duplicates + merged + interactions: a row is rejected with its line and reason, or repeats another, or
-adds a concept to an event that is there already, or is an event of its own.
+A row is rejected with its line and reason, or skipped as no answer at all, or repeats another, or adds a concept to an
+event that is there already, or is an event of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,39 +18,22 @@ from jaxtyping import Int
 
 from mccpo import atomic
 from mccpo.errors import InputError, MccpoError
-from mccpo.logs.fields import Field
-from mccpo.logs.opening import LINE, Opened, is_ragged, reading
+from mccpo.logs.account import Account, contents
+from mccpo.logs.fields import Field, Text
+from mccpo.logs.mending import is_ragged
+from mccpo.logs.opening import FILE, LINE, Opened, reading
 from mccpo.logs.ordering import argsort
 from mccpo.logs.source import Opening, Source
 from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, encode
 
 MOST_REJECTED = 0.01
 """The share of rejected rows above which reading stops, unless the user says otherwise."""
+EMPTY_LINE = "empty line"
 _REASON = "reason"
 _KEY = "key_"
 _EVENT = "event"
-_UNUSED = "unused"
-
-
-class Account(NamedTuple):
-    """Where every row went, and what the table holds."""
-
-    rows: int
-    interactions: int
-    learners: int
-    concepts: int
-    items: int
-    without_concept: int
-    rejected: int
-    duplicates: int
-    merged: int
-    out_of_order: int
-    first: str | None
-    last: str | None
-    reasons: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**self._asdict(), "reasons": dict(self.reasons)}
+_CHECK = "check_"
+_BATCH = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,38 +46,71 @@ class Logs:
     source: str
 
 
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """All rows with their values and the number of what keeps each out of the table, 0 where nothing does.
+
+    Numbers up to `skips` are of rows that are no answers, those above of rows to reject; `labels` says of which kind.
+    """
+
+    opened: Opened
+    rows: pl.DataFrame
+    reason: pl.Expr
+    labels: Sequence[str]
+    skips: int
+
+    @property
+    def good(self) -> pl.DataFrame:
+        return self.rows.filter(pl.col(_REASON) == 0)
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int]]:
+        """How many rows are rejected for which reason, and how many are skipped as what; the most frequent first."""
+        found = self.rows.filter(pl.col(_REASON) > 0).group_by(_REASON).len().rows()
+        rejected = Counter({self.labels[number - 1]: count for number, count in found if number > self.skips})
+        rejected.update(each.reason for each in self.opened.ragged)
+        skipped = Counter({self.labels[number - 1]: count for number, count in found if number <= self.skips})
+        return _most_first(rejected), _most_first(skipped)
+
+
 def read_source(
     source: Source, path: Path, opening: Opening | None = None, *, most_rejected: float = MOST_REJECTED
 ) -> Logs:
     """Reads a log by its source. More rejected rows than the stated share are an error: the format is then wrong."""
     if not 0 <= most_rejected <= 1:
         raise InputError(f"the share of rejects is {most_rejected}", fix="give a number from 0 to 1")
-    opened, reasons, parsed = _parsed(source, path, opening or Opening())
-    rows = parsed.height + len(opened.ragged)
-    if not rows:
-        raise InputError(f"{path} has a header and no rows", fix="give a file with rows")
-    wrong = parsed.filter(pl.col(_REASON) > 0).select(LINE, _REASON)
-    rejects = _rejects(opened, wrong, reasons)
-    rejected = rejects.height
-    if rejected > most_rejected * rows:
-        raise _too_many(path, rejects, rows, most_rejected)
-    good = parsed.filter(pl.col(_REASON) == 0) if wrong.height else parsed
-    del parsed
-    good = good.drop(_REASON)
-    good, merged, repeated = _merge(good) if source.event is not None else (good, 0, 0)
-    table, out_of_order, duplicates = _in_order(good)
+    with reading(path):
+        judged = _judged(source, path, opening or Opening())
+        rows = judged.rows.height + len(judged.opened.ragged)
+        reasons, skips = judged.counts()
+        skipped = sum(skips.values())
+        if rows == skips.get(EMPTY_LINE, 0):
+            raise InputError(f"{path} has no rows", fix="give a file with rows")
+        if sum(reasons.values()) > most_rejected * (rows - skipped):
+            raise _too_many(path, judged, rows - skipped, most_rejected)
+        rejects = _rejects(judged)
+    good = _encoded(judged.good) if reasons or skips else judged.rows  # names of rejected rows are in no table
+    del judged
+    if not good.height:
+        raise InputError(f"{path} holds no answers, only {_told(skips | reasons)}", fix="check the format")
+    events, out_of_order, duplicates = _in_order(good.drop(_REASON))
+    del good
+    events, merged, repeated = _merge(events) if source.event is not None else (events, 0, 0)
+    groups = [name for name in events.columns if name.startswith(GROUP)]
+    table = events.with_columns(_places(events["learner"])).select(*COLUMNS, *groups)
     table = _with_groups(source, path, table)
     account = Account(
         rows=rows,
         interactions=table.height,
-        **_contents(table),
-        rejected=rejected,
+        **contents(table),
+        rejected=rejects.height,
+        skipped=skipped,
         duplicates=duplicates + repeated,
         merged=merged,
         out_of_order=out_of_order,
-        reasons=dict(rejects.group_by(_REASON).len().sort("len", _REASON, descending=[True, False]).iter_rows()),
+        reasons=reasons,
+        skips=skips,
     )
-    if account.rows != account.rejected + account.duplicates + account.merged + account.interactions:
+    if not account.reconciles:
         raise MccpoError(f"{path}: the counts do not reconcile ({account.as_dict()}), which is a fault of mccpo")
     return Logs(table, account, rejects, source.name)
 
@@ -105,70 +121,111 @@ def write_rejects(logs: Logs, path: str | Path) -> None:
         logs.rejects.write_csv(scratch)
 
 
-def _parsed(source: Source, path: Path, opening: Opening) -> tuple[Opened, list[str], pl.DataFrame]:
-    """The file as opened, the reasons there can be, and all rows: see `_parse`."""
-    with reading(path):
-        opened = source.opened(path, opening)
-        try:
-            return opened, *_parse(source, opened)
-        except pl.exceptions.ComputeError as error:
-            if opened.mend is None or not is_ragged(error):
-                raise
-            opened = opened.mend()
-            return opened, *_parse(source, opened)
+def _judged(source: Source, path: Path, opening: Opening) -> _Judged:
+    opened = source.opened(path, opening)
+    try:
+        return _parse(source, opened)
+    except pl.exceptions.ComputeError as error:
+        if opened.mend is None or not is_ragged(error):
+            raise
+        return _parse(source, opened.mend())
 
 
-def _parse(source: Source, opened: Opened) -> tuple[list[str], pl.DataFrame]:
-    """All rows with their values, order keys and the number of the first reason against them, 0 where there is none."""
+def _parse(source: Source, opened: Opened) -> _Judged:
     keys = {f"{_KEY}{at}": key for at, key in enumerate(source.order) if isinstance(key, Field)}
     groups = {f"{GROUP}{name}": group for name, group in source.groups.items()}
-    fields = {**source.fields, **groups, **keys} | ({} if source.event is None else {_EVENT: source.event})
+    checks = {f"{_CHECK}{at}": check for at, check in enumerate(source.checks)}
+    events = {} if source.event is None else {_EVENT: source.event}
+    fields = {**source.fields, **groups, **keys, **events, **checks}
+    skips = {EMPTY_LINE: pl.all_horizontal(pl.exclude(LINE, FILE).is_null()), **source.skips}
     faults: dict[str, pl.Expr] = {}
-    for each in (*fields.values(), *source.checks):
+    for each in fields.values():
         faults |= each.faults
+    against = {**skips, **faults}
     reason = pl.lit(0, pl.UInt8)
-    for number, fault in reversed(list(enumerate(faults.values(), start=1))):
+    for number, fault in reversed(list(enumerate(against.values(), start=1))):
         reason = pl.when(fault).then(pl.lit(number, pl.UInt8)).otherwise(reason)
-    values = []
-    for name, each in fields.items():
-        value = each.value
-        if name in NAMES or name.startswith(GROUP):
-            value = value.cast(pl.Categorical(pl.Categories.random()))
-        elif name in COLUMNS:
-            value = value.cast(COLUMNS[name])
-        values.append(value.alias(name))
-    if opened.unused:
-        values.append(pl.any_horizontal(pl.col(opened.unused).is_null()).alias(_UNUSED))
-    frame = opened.frame.select(LINE, *values, reason.alias(_REASON)).collect(engine="streaming")
+    frame = _in_batches(opened.frame, fields, reason.alias(_REASON), other_reasons=bool(source.skips))
     lacking = [pl.lit(None, dtype).alias(name) for name, dtype in COLUMNS.items() if name not in frame.columns]
-    frame = frame.with_columns(lacking).drop("order", *({_UNUSED} & set(frame.columns)))
-    names = [name for name in frame.columns if name in NAMES or name.startswith(GROUP)]
-    frame = frame.with_columns(encode(frame[name]) for name in names)
+    frame = frame.with_columns(lacking).drop("order", *checks)
+    frame = _encoded(frame)
     chosen = {at: key for at, key in enumerate(source.order) if isinstance(key, str)}
-    return list(faults), frame.with_columns(pl.col(key).alias(f"{_KEY}{at}") for at, key in chosen.items())
+    frame = frame.with_columns(pl.col(key).alias(f"{_KEY}{at}") for at, key in chosen.items())
+    return _Judged(opened, frame, reason, list(against), len(skips))
 
 
-def _rejects(opened: Opened, wrong: pl.DataFrame, reasons: list[str]) -> pl.DataFrame:
+def _in_batches(
+    frame: pl.LazyFrame, fields: Mapping[str, Field], reason: pl.Expr, *, other_reasons: bool
+) -> pl.DataFrame:
+    """All rows with their values and reasons, some at a time: left to itself, polars reads ahead by gigabytes.
+
+    A fault leaves no value. So where a quick look finds a value in every column that can have faults there are none,
+    unless there are other reasons to keep a row out.
+    """
+    names = [name for name in fields if name in NAMES or name.startswith(GROUP)]
+    names += [name for name, each in fields.items() if name == _EVENT and isinstance(each, Text)]
+    codes = {name: pl.Categorical(pl.Categories.random()) for name in names}
+    kinds: dict[str, pl.DataType] = {**COLUMNS, **codes}
+
+    def columns(values: Mapping[str, pl.Expr]) -> list[pl.Expr]:
+        typed = {name: value.cast(kinds[name]) if name in kinds else value for name, value in values.items()}
+        return [pl.col(LINE), *(value.alias(name) for name, value in typed.items())]
+
+    quick = [*columns({name: each.quick for name, each in fields.items()}), pl.lit(0, pl.UInt8).alias(_REASON)]
+    whole = [*columns({name: each.value for name, each in fields.items()}), reason]
+    doubtful = [name for name, each in fields.items() if each.faults]
+    parts = [frame.head(0).select(whole).collect()]
+    for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True, engine="streaming"):
+        part = batch.lazy().select(quick if not other_reasons else whole).collect()
+        if not other_reasons and any(part[name].null_count() for name in doubtful):
+            part = batch.lazy().select(whole).collect()
+        parts.append(part)
+    return pl.concat(parts)
+
+
+def _encoded(frame: pl.DataFrame) -> pl.DataFrame:
+    names = [name for name in frame.columns if name in NAMES or name.startswith(GROUP)]
+    return frame.with_columns(encode(frame[name]) for name in names)
+
+
+def _rejects(judged: _Judged) -> pl.DataFrame:
     """The rejected rows as they stood; the file is looked at again only when there are some."""
-    whole = opened.frame.filter(pl.col(LINE).is_in(wrong[LINE].implode())) if wrong.height else opened.frame.head(0)
-    found = whole.collect(engine="streaming")
-    told = wrong.with_columns(pl.col(_REASON).map_elements(lambda n: reasons[n - 1], return_dtype=pl.String))
-    ragged = pl.DataFrame(
-        {LINE: list(opened.ragged), _REASON: list(opened.ragged.values())}, {LINE: pl.UInt32, _REASON: pl.String}
-    )
-    return (
-        pl.concat([told.cast({LINE: pl.UInt32}), ragged])
-        .sort(LINE)
-        .join(found.cast({LINE: pl.UInt32}), on=LINE, how="left", maintain_order="left")
-    )
+    opened = judged.opened
+    wrong = judged.rows.filter(pl.col(_REASON) > judged.skips)[LINE].unique()
+    some = opened.frame.filter(pl.col(LINE).is_in(wrong.implode())) if len(wrong) else opened.frame.head(0)
+    found = some.with_columns(judged.reason.alias(_REASON)).collect(engine="streaming")
+    found = found.filter(pl.col(_REASON) > judged.skips)
+    if opened.locate is not None and found.height:
+        found = opened.locate(found)
+    reason = found[_REASON].map_elements(lambda number: judged.labels[number - 1], return_dtype=pl.String)
+    ragged = pl.DataFrame(opened.ragged, {LINE: pl.UInt32, _REASON: pl.String, FILE: pl.String}, orient="row")
+    if FILE not in found.columns:
+        ragged = ragged.drop(FILE)
+    told = found.with_columns(reason).cast({LINE: pl.UInt32})
+    placed = [FILE, LINE, _REASON] if FILE in told.columns else [LINE, _REASON]
+    return pl.concat([told, ragged], how="diagonal").select(*placed, pl.exclude(placed)).sort(LINE, maintain_order=True)
 
 
-def _too_many(path: Path, rejects: pl.DataFrame, rows: int, most: float) -> InputError:
-    reason, count = rejects.group_by(_REASON).len().sort("len", _REASON, descending=[True, False]).row(0)
-    line = rejects.filter(pl.col(_REASON) == reason)[LINE][0]
+def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or "rejected rows"
+
+
+def _too_many(path: Path, judged: _Judged, rows: int, most: float) -> InputError:
+    reasons, _ = judged.counts()
+    reason, count = next(iter(reasons.items()))
+    lines = [each.line for each in judged.opened.ragged if each.reason == reason]
+    if not lines:
+        number = judged.labels.index(reason) + 1
+        first = judged.rows.filter(pl.col(_REASON) == number)[LINE].min()
+        found = judged.opened.frame.filter(pl.col(LINE) == first).head(1).collect(engine="streaming")
+        lines = (judged.opened.locate(found) if judged.opened.locate is not None else found)[LINE].to_list()
     return InputError(
-        f"{path}: {rejects.height} of {rows} rows cannot be used, more than the {most:.2%} allowed "
-        f"(most often: {reason}, {count} times, first in line {line})",
+        f"{path}: {sum(reasons.values())} of {rows} rows cannot be used, more than the {most:.2%} allowed "
+        f"(most often: {reason}, {count} times, first in line {min(lines)})",
         fix="check the format, or allow more with --most-rejected",
     )
 
@@ -196,26 +253,19 @@ def _merge(rows: pl.DataFrame) -> tuple[pl.DataFrame, int, int]:
 
 
 def _in_order(rows: pl.DataFrame) -> tuple[pl.DataFrame, int, int]:
-    """The events by learner and in order: with how many were out of order, and how many stood there twice."""
+    """The rows by learner and in order: with how many were out of order, and how many stood there twice."""
     learner = rows["learner"].to_physical().to_numpy().astype(np.int64)
     keys = [name for name in rows.columns if name.startswith(_KEY)]
     order, tied = argsort([learner, *(_number(rows[name]) for name in sorted(keys, key=_place))])
-    moved = np.zeros(len(order), bool)
-    moved[1:] = (order[1:] < order[:-1]) & (learner[order[1:]] == learner[order[:-1]])
-    out_of_order = int(moved.sum())
-    table = rows[order]
-    duplicates = 0
-    if tied.any():
-        near = np.flatnonzero(tied | np.append(tied[1:], False))
-        again = _repeats(table[near])
-        if again.any():
-            keep = np.ones(table.height, bool)
-            keep[near[again]] = False
-            duplicates = int(again.sum())
-            table = table.filter(pl.Series(keep))
-    extra = [name for name in table.columns if name.startswith(GROUP)]
-    table = table.with_columns(_places(table["learner"])).select(*COLUMNS, *extra)
-    return table, out_of_order, duplicates
+    # Where only the file's own order tells events apart, the same answer twice is two answers.
+    told = rows.select(pl.any_horizontal(pl.lit(False), *(pl.col(name).is_not_null() for name in keys))).to_series()
+    tied &= np.broadcast_to(told.to_numpy(), len(order))[order]
+    learner = learner[order]
+    out_of_order = int(((order[1:] < order[:-1]) & (learner[1:] == learner[:-1])).sum())
+    near = np.flatnonzero(tied | np.append(tied[1:], False))
+    again = near[_repeats(rows[order[near]])] if len(near) else near
+    # Of millions of rows, only those columns that are still needed are put in order.
+    return rows.drop(LINE, *keys)[np.delete(order, again)], out_of_order, len(again)
 
 
 def _repeats(rows: pl.DataFrame) -> Any:
@@ -253,19 +303,3 @@ def _with_groups(source: Source, path: Path, table: pl.DataFrame) -> pl.DataFram
     return table.with_columns(
         encode(by_learner[name])[codes].alias(name) for name in groups.columns if name != "learner"
     )
-
-
-def _contents(table: pl.DataFrame) -> dict[str, Any]:
-    first, last = (cast(datetime | None, end) for end in (table["time"].min(), table["time"].max()))
-    several = (
-        table["concept"].cast(pl.String).unique().drop_nulls() if table["concept"].null_count() < table.height else None
-    )
-    concepts = 0 if several is None else several.str.split(BETWEEN_CONCEPTS).explode().n_unique()
-    return {
-        "learners": table["learner"].n_unique(),
-        "concepts": concepts,
-        "items": table["item"].drop_nulls().n_unique(),
-        "without_concept": table["concept"].null_count(),
-        "first": None if first is None else f"{first:%Y-%m-%dT%H:%M:%SZ}",
-        "last": None if last is None else f"{last:%Y-%m-%dT%H:%M:%SZ}",
-    }

@@ -11,10 +11,35 @@ import polars as pl
 from mccpo.errors import InputError
 from mccpo.logs import table
 from mccpo.logs.reading import MOST_REJECTED, Logs, read_source
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.sources.assistments_2009 import ASSISTMENTS_2009
+from mccpo.logs.sources.assistments_2012 import ASSISTMENTS_2012
+from mccpo.logs.sources.assistments_2017 import ASSISTMENTS_2017
+from mccpo.logs.sources.columns import TABLE
+from mccpo.logs.sources.datashop import DATASHOP
+from mccpo.logs.sources.ednet_kt1 import EDNET_KT1
+from mccpo.logs.sources.junyi_2015 import JUNYI_2015
 from mccpo.logs.sources.junyi_2020 import JUNYI_2020
+from mccpo.logs.sources.pykt import PYKT
+from mccpo.logs.sources.xapi import XAPI
+from mccpo.logs.sources.xes3g5m import XES3G5M
 
-SOURCES: dict[str, Source] = {source.name: source for source in (JUNYI_2020,)}
+SOURCES: dict[str, Source | SourceOf] = {
+    source.name: source
+    for source in (
+        JUNYI_2020,
+        JUNYI_2015,
+        XES3G5M,
+        ASSISTMENTS_2009,
+        ASSISTMENTS_2012,
+        ASSISTMENTS_2017,
+        EDNET_KT1,
+        DATASHOP,
+        PYKT,
+        XAPI,
+        TABLE,
+    )
+}
 
 
 def load(
@@ -25,7 +50,14 @@ def load(
         close = difflib.get_close_matches(format, SOURCES, n=1)
         hint = f"did you mean '{close[0]}'? " if close else ""
         raise InputError(f"unknown log format '{format}'", fix=f"{hint}choose from {', '.join(SOURCES)}")
-    return read_source(SOURCES[format], Path(path), opening, most_rejected=most_rejected)
+    found = SOURCES[format]
+    said = opening or Opening()
+    if said.mapping and not (isinstance(found, SourceOf) and found.mapped):
+        raise InputError(f"{format} has columns of its own", fix="leave --map out, or read with --format table")
+    if said.model is not None and not (isinstance(found, SourceOf) and found.models):
+        raise InputError(f"{format} has no models to choose from", fix="leave --model out")
+    source = found.of(Path(path), said) if isinstance(found, SourceOf) else found
+    return read_source(source, Path(path), said, most_rejected=most_rejected)
 
 
 def read(path: str | Path, format: str | None = None, mapping: Mapping[str, str] | None = None) -> pl.DataFrame:

@@ -36,7 +36,7 @@ _NEEDED = ("learner", "concept", "order", "correct")
 
 def encode(names: pl.Series) -> pl.Series:
     """Names as codes that sort as the names do, and are the same whatever order they were met in."""
-    if isinstance(names.dtype, pl.Enum):
+    if isinstance(names.dtype, pl.Enum) and _is_tight(names, names.dtype.categories):
         return names
     met = names.cast(pl.Categorical(pl.Categories.random())) if names.dtype == pl.String else names
     distinct = met.drop_nulls().unique()
@@ -51,6 +51,11 @@ def encode(names: pl.Series) -> pl.Series:
     if physical.null_count():
         ranked = pl.select(pl.when(physical.is_not_null()).then(ranked)).to_series().alias(names.name)
     return ranked.cat.to(pl.Enum(found["name"]))
+
+
+def _is_tight(names: pl.Series, categories: pl.Series) -> bool:
+    """Whether codes are those that `encode` would give: of sorted names, all of which are there."""
+    return categories.is_sorted() and names.drop_nulls().n_unique() == len(categories)
 
 
 def write(table: pl.DataFrame, path: str | Path) -> None:

@@ -1,0 +1,97 @@
+"""Sequences of answers kept as lists, one row for a learner or a stretch of one: what XES3G5M and pyKT share.
+
+`responses`, `questions`, `concepts`, `timestamps` and the others are lists joined by commas, all of one length.
+Stretches shorter than the others are padded with -1, and padding is no row. `is_repeat` is 1 where a question goes on
+with a further concept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from mccpo.errors import InputError
+from mccpo.logs.fields import Epoch, Field, Seconds, Text, Truth
+from mccpo.logs.mending import is_ragged
+from mccpo.logs.opening import FILE, LINE, Opened, Ragged, open_table
+from mccpo.logs.source import Opening
+
+LISTS = ("questions", "concepts", "responses", "timestamps", "usetimes", "selectmasks", "is_repeat")
+NEEDED = ("uid", "concepts", "responses")
+NONE = "NA"
+UNEVEN = "lists of different lengths"
+FIELDS: dict[str, Field] = {
+    "learner": Text("uid", required=True),
+    "item": Text("questions", unknown=(NONE,)),
+    "time": Epoch("timestamps", unknown=(NONE,), per_second=1000),
+    "correct": Truth("responses", required=True),
+    "seconds": Seconds("usetimes", unit=1e-3),
+}
+EVENT = Text("event")
+
+
+def open_sequences(files: Sequence[Path], opening: Opening) -> Opened:
+    """The answers in some sequence files, one row each, with the line of their sequence."""
+    parts = [_open_one(path, opening) for path in files]
+    if len(parts) == 1:
+        return parts[0]
+    named = [part.frame.with_columns(pl.lit(path.name).alias(FILE)) for part, path in zip(parts, files, strict=True)]
+    ragged = [each._replace(file=path.name) for part, path in zip(parts, files, strict=True) for each in part.ragged]
+    return Opened(pl.concat(named), ragged)
+
+
+def found_in(path: Path, sets: Sequence[Sequence[str]]) -> list[Path]:
+    """A file itself, or the files of the first set of which a folder has any."""
+    if not path.is_dir():
+        return [path]
+    for names in sets:
+        files = [path / name for name in names if (path / name).exists()]
+        if files:
+            return files
+    wanted = " or ".join(name for names in sets for name in names[:1])
+    raise InputError(f"{path} has no {wanted}", fix="name the folder of the release, or a file")
+
+
+def _open_one(path: Path, opening: Opening) -> Opened:
+    optional = [name for name in LISTS if name not in NEEDED]
+    table = open_table(
+        path, NEEDED, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8", optional=optional
+    )
+    try:
+        return exploded(table)
+    except pl.exceptions.ComputeError as error:
+        if table.mend is None or not is_ragged(error):
+            raise
+        return exploded(table.mend())
+
+
+def exploded(table: Opened) -> Opened:
+    """One row for each answer of the sequences of a table; sequences whose lists do not fit together are no rows."""
+    columns = table.frame.collect_schema().names()
+    split = table.frame.select(
+        LINE, "uid", *(_list(name).alias(name) if name in columns else _nothing(name) for name in LISTS)
+    )
+    length = pl.col("responses").list.len()
+    uneven = pl.any_horizontal(pl.col(name).list.len() != length for name in LISTS).fill_null(False)
+    uneven = uneven | pl.col("responses").is_null()
+    lines = split.filter(uneven).select(LINE).collect(engine="streaming")[LINE]
+    whole = split.filter(~uneven).with_columns(
+        pl.when(pl.col(name).is_null()).then(pl.lit(None, pl.String).repeat_by(length)).otherwise(name).alias(name)
+        for name in LISTS
+    )
+    # A question that goes on has the time of the one before it; where there is no clock, it follows directly.
+    stamped = pl.concat_str("questions", "timestamps", separator="@")
+    event = pl.coalesce(stamped, (pl.col("is_repeat") != "1").fill_null(True).cum_sum().cast(pl.String))
+    padding = (pl.col("selectmasks") == "-1").fill_null(False) | (pl.col("responses") == "-1").fill_null(False)
+    rows = whole.explode(LISTS).filter(~padding).with_columns(event.alias(EVENT.column))
+    return Opened(rows, [*table.ragged, *(Ragged(line, UNEVEN) for line in lines)], locate=table.locate)
+
+
+def _list(name: str) -> pl.Expr:
+    return pl.when((pl.col(name) != "") & (pl.col(name) != NONE)).then(pl.col(name).str.split(","))
+
+
+def _nothing(name: str) -> pl.Expr:
+    return pl.lit(None, pl.List(pl.String)).alias(name)

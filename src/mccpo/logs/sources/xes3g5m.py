@@ -1,0 +1,55 @@
+"""XES3G5M: the folder of the release, or one of its sequence files.
+
+At the level of concepts an answer has a row for each of its concepts, `is_repeat` telling the further ones; at the
+level of questions they are joined by `_`. Either way one answer is one event. Concepts have the names of
+`metadata/kc_routes_map.json` where that is at hand, taken as they stand: three differ by white space alone.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mccpo.errors import InputError
+from mccpo.logs.fields import Concepts
+from mccpo.logs.opening import open_text, reading
+from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.sources.sequences import EVENT, FIELDS, found_in, open_sequences
+
+NAME = "xes3g5m"
+TITLE = "XES3G5M (the release's folder, or one of its sequence files)"
+FILES = (
+    ("kc_level/train_valid_sequences.csv", "kc_level/test.csv"),
+    ("question_level/train_valid_sequences_quelevel.csv", "question_level/test_quelevel.csv"),
+    ("train_valid_sequences.csv", "test.csv"),
+    ("train_valid_sequences_quelevel.csv", "test_quelevel.csv"),
+)
+NAMES = "metadata/kc_routes_map.json"
+
+
+def _source(path: Path, _: Opening) -> Source:
+    return Source(
+        name=NAME,
+        title=TITLE,
+        opened=lambda path, opening: open_sequences(found_in(path, FILES), opening),
+        fields={**FIELDS, "concept": Concepts("concepts", required=True, between="_", names=_names(path))},
+        event=EVENT,
+    )
+
+
+def _names(path: Path) -> dict[str, str]:
+    """The names of concepts by their ids, as far as they are at hand."""
+    found = next((at / NAMES for at in (path, *path.parents[:2]) if (at / NAMES).is_file()), None)
+    if found is None:
+        return {}
+    try:
+        with reading(found), open_text(found) as handle:
+            names = json.load(handle)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{found} is no JSON ({error})", fix="fetch the file again") from error
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise InputError(f"{found} does not map ids to names", fix="fetch the file again")
+    return names
+
+
+XES3G5M = SourceOf(NAME, TITLE, _source)

@@ -1,0 +1,114 @@
+"""Text in all the states in which it comes: encodings, delimiters, quotes, line ends, and damage."""
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mccpo.errors import InputError
+from mccpo.logs.mending import lines_of, no_rows, without
+from mccpo.logs.opening import Opened, open_table
+
+COLUMNS = ("a", "b", "c")
+
+
+def opened(folder: Path, content: str | bytes, **how: str) -> Opened:
+    path = folder / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return open_table(path, COLUMNS, **how)  # type: ignore[arg-type]
+
+
+def rows(table: Opened) -> list[tuple[object, ...]]:
+    return table.frame.select("line", *COLUMNS).collect().rows()
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        ("a,b,c\n1,ä,3\n", {}),
+        ("\ufeffa,b,c\n1,ä,3\n", {}),
+        ("a,b,c\r\n1,ä,3\r\n", {}),
+        ('"a","b","c"\n"1","ä","3"', {}),
+        ("c,x,b,a\n3,,ä,1\n", {}),
+        (",a,b,c\n0,1,ä,3\n", {}),
+        ("a\tb\tc\n1\tä\t3\n", {"delimiter": "\t"}),
+        ("a;b;c\n1;ä;3\n", {"delimiter": ";"}),
+        ("a,b,c\n1,ä,3\n".encode("iso-8859-15"), {"encoding": "iso-8859-15"}),
+        ("a,b,c\n1,ä,3\n".encode("utf-16"), {"encoding": "utf-16"}),
+        (gzip.compress("a,b,c\n1,ä,3\n".encode()), {}),
+    ],
+)
+def test_the_same_row_in_many_guises(content: str | bytes, how: dict[str, str], tmp_path: Path) -> None:
+    assert rows(opened(tmp_path, content, **how)) == [(2, "1", "ä", "3")]
+
+
+@pytest.mark.parametrize(
+    ("content", "how", "told"),
+    [
+        ("a\tb\tc\n1\t2\t3\n", {}, "is separated by tabs, not by commas; give --delimiter tab"),
+        ('"a";"b";"c"\n', {}, "is separated by semicolons, not by commas; give --delimiter ';'"),
+        ("a,b,c\n", {"delimiter": "\t"}, "is separated by commas, not by tabs"),
+        ("a,b\n1,2\n", {}, "has no column 'c'; it has a, b"),
+        ("a,b,c,b\n", {}, "has the column 'b' twice"),
+        ("a,b,c,line\n", {}, "has a column 'line', a name that is kept"),
+        ("", {}, "is empty"),
+        ("\n1,2,3\n", {}, "has no header"),
+        ("a,b,c\n1,ä,3\n".encode("utf-16"), {}, "is not UTF-8 text"),
+        ("a,b,c\n".encode("utf-16-le"), {}, "holds null bytes, as UTF-16 text does"),
+        ("ä,b,c\n".encode("iso-8859-15"), {}, r"is not UTF-8 text \(byte 0\)"),
+        ("a,b,c\n", {"encoding": "utf-99"}, "no encoding 'utf-99'"),
+        (gzip.compress(b"a,b,c\n" + bytes(range(256)) * 99)[:40], {}, "is cut short"),
+    ],
+)
+def test_what_cannot_be_opened_is_told_in_one_line(
+    content: str | bytes, how: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told) as error:
+        opened(tmp_path, content, **how)
+    assert "\n" not in str(error.value)
+
+
+def test_columns_of_one_name_are_numbered_where_they_may_be(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,b,b,v.1\n\n1,2,3,4,5\n")
+    table = open_table(tmp_path / "t.csv", ("a", "b", "b.2", "v.1"), numbered=True)
+    assert table.frame.select("a", "b", "b.2", "v.1").collect().rows()[1:] == [("1", "2", "4", "5")]
+
+
+def test_lines_that_are_no_rows_are_mended_away(tmp_path: Path) -> None:
+    table = opened(tmp_path, "a,b,c\n1,2,3\n1,2,3,4\n5,6\n")
+    with pytest.raises(pl.exceptions.ComputeError, match="more fields"):
+        rows(table)
+    assert table.mend is not None
+    mended = table.mend()
+    assert [(each.line, each.reason) for each in mended.ragged] == [(3, "4 fields, where the header has 3")]
+    assert [row[1:] for row in rows(mended)] == [("1", "2", "3"), ("5", "6", None)]
+
+
+def test_a_quote_without_an_end_costs_its_own_line_only(tmp_path: Path) -> None:
+    table = opened(tmp_path, 'a,b,c\n1,2,3\n4,5,"6\n\n7,"x\ny",9\n10,11,12\n')
+    assert table.mend is not None
+    mended = table.mend()
+    assert [(each.line, each.reason) for each in mended.ragged] == [(3, "a quote without an end")]
+    assert rows(mended) == [(2, "1", "2", "3"), (4, None, None, None), (5, "7", "x\ny", "9"), (7, "10", "11", "12")]
+
+
+def test_a_quote_within_a_field_is_a_letter_like_others() -> None:
+    lines = ["a,b,c\n", '1,5" wide,3\n', "1,2,3,4\n", '"x""y",2,3\n']
+    assert [(each.line, each.place) for each in no_rows(lines, 3, ",")] == [(3, 1)]
+    assert without(lines, 3, ",").lines == [2, 4]
+
+
+@given(st.lists(st.lists(st.text(alphabet='a"\n\r,', max_size=4), min_size=2, max_size=2), max_size=8))
+def test_rows_begin_on_the_lines_on_which_they_were_written(table: list[list[str]]) -> None:
+    lines: list[str] = ["x,y\n"]
+    starts = []
+    for row in table:
+        starts.append(len(lines) + 1)
+        text = ",".join('"' + cell.replace('"', '""').replace("\r", "") + '"' for cell in row) + "\n"
+        lines += text.splitlines(keepends=True)
+    assert lines_of(lines, list(range(len(table))), ",") == starts
+    assert no_rows(lines, 2, ",") == []
+    assert without(lines, 2, ",").lines == starts

@@ -1,0 +1,81 @@
+"""The canonical table as a file, and names as codes."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mccpo.errors import InputError
+from mccpo.logs import read
+from mccpo.logs.table import COLUMNS, encode, write
+
+NAMES = st.lists(st.none() | st.text(max_size=3), max_size=30)
+
+
+@given(NAMES, st.randoms())
+def test_names_have_the_same_codes_in_whatever_order_they_are_met(names: list[str | None], random) -> None:
+    shuffled = random.sample(names, len(names))
+    codes = dict(zip(names, encode(pl.Series(names, dtype=pl.String)).to_physical(), strict=True))
+    again = encode(pl.Series(shuffled, dtype=pl.String))
+    assert [codes[name] for name in shuffled] == again.to_physical().to_list()
+    assert again.cast(pl.String).to_list() == shuffled
+    distinct = sorted({name for name in names if name is not None}, key=lambda name: name.encode())
+    assert {name: code for name, code in codes.items() if name is not None} == {
+        name: code for code, name in enumerate(distinct)
+    }
+
+
+@given(NAMES, st.integers(0, 30))
+def test_codes_of_a_part_are_those_of_its_names_alone(names: list[str | None], most: int) -> None:
+    whole = encode(pl.Series(names, dtype=pl.String))
+    assert encode(whole.head(most)).equals(encode(pl.Series(names[:most], dtype=pl.String)))
+
+
+def events(**columns: list[object]) -> pl.DataFrame:
+    told = {"learner": ["b", "a", "a"], "concept": ["x", "y", None], "order": [0, 1, 0], "correct": [True, False, True]}
+    return pl.DataFrame({**told, **columns})
+
+
+def test_a_table_that_others_wrote_is_sorted_and_completed(tmp_path: Path) -> None:
+    events(group_school=["s", "t", "t"]).write_parquet(tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet")
+    assert table.columns == [*COLUMNS, "group_school"]
+    assert table["learner"].to_list() == ["a", "a", "b"]
+    assert table["concept"].to_list() == [None, "y", "x"]
+    assert table.schema["order"] == pl.Int32
+    assert table["learner"].to_physical().to_list() == [0, 0, 1]
+
+
+def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    events().write_parquet(tmp_path / "others.parquet")
+    table = read(tmp_path / "others.parquet")
+    write(table, tmp_path / "ours.parquet")
+    again = read(tmp_path / "ours.parquet")
+    assert again.equals(table)
+    assert again.schema == table.schema
+    first = (tmp_path / "ours.parquet").read_bytes()
+    write(again, tmp_path / "ours.parquet")
+    assert (tmp_path / "ours.parquet").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (events().drop("correct"), "has no column 'correct'"),
+        (events().head(0), "holds no events"),
+        (events(order=["first", "second", "third"]), "the column 'order' holds String"),
+    ],
+)
+def test_what_is_no_canonical_table_is_refused(frame: pl.DataFrame, told: str, tmp_path: Path) -> None:
+    frame.write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=told):
+        read(tmp_path / "t.parquet")
+
+
+def test_a_file_that_is_no_parquet_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "t.parquet").write_text("learner,correct\n")
+    with pytest.raises(InputError) as told:
+        read(tmp_path / "t.parquet")
+    assert "\n" not in str(told.value)
