@@ -45,11 +45,23 @@ def infeasible_details(found: Infeasible) -> str:
 def certificate_text(certificate: Certificate) -> str:
     """What a certificate says, in words."""
     sure = f"with {numbers.share(certificate.confidence)} confidence"
-    fresh = "" if certificate.episodes is None else f" in {certificate.episodes:,.0f} fresh episodes"
-    about = f" ({method_label(certificate.method)}{fresh})" if certificate.method else ""
+    about = _about(certificate)
     if certificate.passed:
         return f"{sure}, every cost is within its budget{about}."
     failed = [f"J({cost})" for cost, bound in certificate.budgets.items() if bound.passed is False]
     if certificate.prerequisite is not None and certificate.prerequisite.passed is False:
         failed.append("the share of unready steps")
     return f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} is within budget{about}."
+
+
+def _about(certificate: Certificate) -> str:
+    """Which policies were certified, and how: a table can show the certificate of a part that has no rows in it."""
+    error, episodes = certificate.estimation_error, certificate.episodes
+    told = [
+        method_label(certificate.method) if certificate.method else "",
+        f"of {certificate.part}" if certificate.part else "",
+        "" if episodes is None else f"in {episodes:,.0f} fresh episodes",
+        f"with mastery seen with an error of σ = {numbers.short(error)}" if error else "",
+    ]
+    words = " ".join(part for part in told if part)
+    return f" ({words})" if words else ""

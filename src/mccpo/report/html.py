@@ -73,7 +73,11 @@ def render(
     sections = [_section(*part, heading) for part in zip(parsed, curves, names, strict=True)]
     title = parsed[0].title if len(parsed) == 1 else "Constrained tutoring policies: results"
     header = None if len(parsed) == 1 else el("header", el("h1", title), _contents(parsed, names))
-    body = join(header, el("main", *sections), _footer(manifest), between="\n")
+    return page(title, join(header, el("main", *sections), _footer(manifest), between="\n"))
+
+
+def page(title: str, body: Html) -> str:
+    """A whole page: the one style of all reports is in it, and nothing has to be fetched."""
     style = resources.files("mccpo.report").joinpath("style.css").read_text(encoding="utf-8")
     return _PAGE.format(title=join(title), style=style, body=body)
 
@@ -173,13 +177,14 @@ def _protocol(results: Results) -> Html:
 
 
 def _gallery(gallery: Gallery) -> Html:
-    figures = el("div", *(_figures(group) for group in gallery.groups), class_="gallery")
+    drawn = el("div", *(figures(group) for group in gallery.groups), class_="gallery")
     if not gallery.setting:
-        return figures
-    return el("details", el("summary", f"Figures at {gallery.setting}"), figures)
+        return drawn
+    return el("details", el("summary", f"Figures at {gallery.setting}"), drawn)
 
 
-def _figures(group: Group) -> Html:
+def figures(group: Group) -> Html:
+    """Figures with their legend, side by side where there is room."""
     legend = el("ul", *(el("li", mark, " ", text) for mark, text in group.legend), class_="legend")
     panels = [
         el("figure", el("figcaption", el("b", panel.title), " ", el("span", panel.caption)), panel.svg)

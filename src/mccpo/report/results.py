@@ -174,7 +174,7 @@ def _front_infeasible(points: Sequence[Json], where: str) -> tuple[tuple[str, In
     found: dict[str, Infeasible] = {}
     for point in points:
         kappa = point.get("kappa")
-        level = "" if kappa is None else f"κ={as_number(kappa, f'{where}, kappa'):g}"
+        level = "" if kappa is None else f"κ={as_number(kappa, f'{where}, kappa')!r}"
         one = infeasible(point.get("infeasible"), f"{where} {level}".strip())
         if one is not None:
             found.setdefault(level, one)

@@ -64,7 +64,8 @@ class Bound:
 class Certificate:
     """Whether a policy may be released: a bound on every budgeted cost, and on the prerequisite violation rate.
 
-    `reason` says why the latter is what it is, `method` and `episodes` what was certified and by how many episodes.
+    `reason` says why the latter is what it is. `method` and `part` of the run are what was certified, by so many
+    `episodes`, in which the policies saw mastery with a deviation of `estimation_error`.
     """
 
     confidence: float
@@ -73,7 +74,9 @@ class Certificate:
     prerequisite: Bound | None
     reason: str
     method: str
+    part: str
     episodes: float | None
+    estimation_error: float
 
 
 @dataclass(frozen=True)
@@ -102,12 +105,12 @@ class Supplement:
         """Reads the optional fields of a table or a setting."""
         conduct = _conducts(raw.get("conduct"), f"{where}: conduct")
         groups = as_mapping(raw.get("groups"), f"{where}: groups")
-        certificate = raw.get("certificate")
+        certified = raw.get("certificate")
         return cls(
             conduct=conduct,
             groups={method: _named_numbers(one, f"{where}: groups, {method}") for method, one in groups.items()},
             infeasible=infeasible(raw.get("infeasible"), where),
-            certificate=None if certificate is None else _certificate(certificate, f"{where}: certificate"),
+            certificate=None if certified is None else certificate(certified, f"{where}: certificate"),
         )
 
 
@@ -183,7 +186,8 @@ def _conduct(raw: object, where: str) -> Conduct:
     )
 
 
-def _certificate(raw: object, where: str) -> Certificate:
+def certificate(raw: object, where: str) -> Certificate:
+    """What a certificate says, as `mccpo certify` keeps it."""
     found = as_mapping(raw, where)
     budgets = as_mapping(found.get("budgets"), f"{where}, budgets")
     prerequisite = found.get("prerequisite")
@@ -196,7 +200,9 @@ def _certificate(raw: object, where: str) -> Certificate:
         prerequisite=None if prerequisite is None else _bound(prerequisite, f"{where}, prerequisite"),
         reason=str(reason or ""),
         method=str(found.get("method") or ""),
+        part=str(found.get("part") or ""),
         episodes=None if episodes is None else as_number(episodes, f"{where}, episodes"),
+        estimation_error=as_number(found.get("estimation_error") or 0.0, f"{where}, estimation_error"),
     )
 
 
