@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from mccpo._version import __version__
 
 if TYPE_CHECKING:
-    from mccpo.algo import METHODS, TabularPlan, masked_softmax, train_tabular
+    from mccpo.algo import (
+        METHODS,
+        NeuralPlan,
+        TabularPlan,
+        evaluate_neural,
+        masked_softmax,
+        train_neural,
+        train_tabular,
+    )
     from mccpo.curriculum import Curriculum, frontier
     from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, make
     from mccpo.errors import GateFailed, InputError, MccpoError
@@ -27,25 +35,31 @@ __all__ = [
     "GateFailed",
     "InputError",
     "MccpoError",
+    "NeuralPlan",
     "Observation",
     "TabularPlan",
     "TimeStep",
     "__version__",
     "enumerate_model",
     "evaluate",
+    "evaluate_neural",
     "front",
     "frontier",
     "make",
     "masked_softmax",
     "solve",
+    "train_neural",
     "train_tabular",
 ]
 
 # Looked up on first use: the command line imports this package for every `--help`, and jax takes a second.
 _HOMES = {
     "METHODS": "algo",
+    "NeuralPlan": "algo",
     "TabularPlan": "algo",
+    "evaluate_neural": "algo",
     "masked_softmax": "algo",
+    "train_neural": "algo",
     "train_tabular": "algo",
     "Curriculum": "curriculum",
     "frontier": "curriculum",

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import mccpo
 from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, train_neural
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.judging import Episodes
@@ -177,6 +178,71 @@ def test_judging_is_reproducible_and_uses_keys_of_its_own(trained, monkeypatch):
                 trained_with |= {tuple(key) for key in keys.reshape(-1, 2)}
     assert not judging & trained_with
     assert EVALUATION >= 2**31 - 1  # the number of no seed
+
+
+def test_many_episodes_are_played_in_blocks_and_the_nth_is_always_the_same(trained, monkeypatch):
+    runs, _ = trained
+
+    def play(episodes):
+        return evaluate_neural(ENV, BOTH, runs.selected, episodes=episodes, seed=0)
+
+    whole = play(4)
+    blocks = []
+    inner = neural._judge_all
+    monkeypatch.setattr(neural, "_judge_all", lambda *given: blocks.append(given[3:]) or inner(*given))
+    monkeypatch.setattr(neural, "BLOCK", 4)
+    many, fewer = play(11), play(9)
+    assert [episodes for _, episodes in blocks] == [4, 4, 4, 4, 4, 4]
+    keys = np.concatenate([np.asarray(jax.random.key_data(keys)) for keys, _ in blocks[:3]])
+    assert len(np.unique(keys, axis=0)) == 3 * 4
+    for one, other, first in zip(many, fewer, whole, strict=True):
+        assert one.shape[-1] == 11
+        np.testing.assert_array_equal(one[..., :9], other)
+        np.testing.assert_array_equal(one[..., :4], first)
+    assert not np.array_equal(many.ret[..., 4:8], many.ret[..., :4])
+
+
+def test_ctrl_c_is_heard_between_blocks(trained, monkeypatch):
+    runs, _ = trained
+    monkeypatch.setattr(neural, "BLOCK", 4)
+    inner, played = neural._judge_all, []
+
+    def judge(*given):
+        if played:
+            raise KeyboardInterrupt  # as the handler of the signal does once Python runs again
+        played.append(given)
+        return inner(*given)
+
+    monkeypatch.setattr(neural, "_judge_all", judge)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_neural(ENV, BOTH, runs.selected, episodes=10**9, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"methods": []}, "shape"),
+        ({"parameters": np.zeros((1, 2, 3), np.float32)}, "shape"),
+        ({"parameters": np.zeros(3, np.float32)}, "shape"),
+        ({"episodes": 0}, "episodes is 0"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(change, what):
+    given = {"methods": [METHODS["mc-cpo"]], "parameters": always(TUTOR, 0), "episodes": 1, "seed": 0} | change
+    with pytest.raises(InputError, match=what):
+        evaluate_neural(TUTOR, **given)
+
+
+def test_no_method_is_refused():
+    with pytest.raises(InputError, match="no method"):
+        train_neural(ENV, [], {}, PLAN)
+
+
+def test_the_learner_is_at_hand():
+    assert {"NeuralPlan", "train_neural", "evaluate_neural"} <= set(mccpo.__all__)
+    assert all(hasattr(mccpo, name) for name in mccpo.__all__)
+    assert mccpo.train_neural is train_neural
 
 
 # Selection.

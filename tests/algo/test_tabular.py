@@ -140,3 +140,10 @@ def test_the_unconstrained_learner_hacks_the_gate_and_mc_cpo_does_not():
 def test_a_plan_that_trains_nothing_is_refused(wrong):
     with pytest.raises(InputError):
         TabularPlan(**{"episodes": 100, "batch": 10, **wrong})
+
+
+def test_what_is_not_finite_and_no_method_are_refused():
+    with pytest.raises(InputError, match="tutor-15 is not finite"):
+        train_tabular(make("tutor-15"), BOTH, {}, PLAN)
+    with pytest.raises(InputError, match="no method"):
+        train_tabular(ENV, [], {}, PLAN)

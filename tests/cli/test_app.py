@@ -189,6 +189,25 @@ def test_ctrl_c_that_is_dropped_is_remembered_and_a_second_one_acts_at_once(caps
         assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before
 
 
+def test_ctrl_c_waits_for_no_thread():
+    """What compiles or trains in a thread cannot be stopped, and crashes where the interpreter goes before it."""
+    code = """
+import sys, threading
+from mccpo.cli import main, settings
+
+def stop(*_):
+    print("so far")
+    threading.Thread(target=threading.Event().wait).start()
+    raise KeyboardInterrupt
+
+settings.show = stop
+sys.exit(main())
+"""
+    call = [sys.executable, "-c", code, *SHOW, "--print-config"]
+    answer = subprocess.run(call, capture_output=True, text=True, check=False, timeout=30)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (130, "so far\n", "mccpo: stopped\n")
+
+
 def test_ctrl_c_stays_ignored_where_the_caller_ignores_it(capsys, monkeypatch):
     monkeypatch.setattr("mccpo.cli.settings.show", lambda *_: signal.raise_signal(signal.SIGINT))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

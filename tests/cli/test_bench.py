@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mccpo.cli import main
-from mccpo.experiments import bench_neural
+from mccpo.experiments import bench_logs, bench_neural
 
 SIZES = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4}
 
@@ -85,3 +85,47 @@ def test_a_wrong_part_is_one_line_and_exit_2(call, culprit, capsys):
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
     assert culprit in captured.err
+
+
+STAGES = {"read": 2.0, "write": 0.2, "mastery": 0.3, "episodes": 0.1, "audit": 0.4}
+LOGS = {
+    "cores": 2,
+    "rounds": 3,
+    "sizes": [
+        {
+            "rows": 1_000_000,
+            "learners": 4484,
+            "polars": {"seconds": 1.5, "cpu_seconds": 2.0, "peak_gib": 0.3},
+            "mccpo": {"seconds": 3.0, "stages": STAGES, "cpu_seconds": 4.4, "peak_gib": 0.5},
+            "ratio": 2.0,
+            "cpu_ratio": 2.2,
+        }
+    ],
+    "linear": False,
+    "pandas": {"rows": 1_000_000, "seconds": 90.0, "ratio": 30.0, "equal": False, "differences": ["n: 3 and 4"]},
+}
+
+
+def test_the_logs_bench_as_text(monkeypatch, capsys):
+    calls = []
+    monkeypatch.setattr(bench_logs, "measure", lambda rows, *_: (calls.append(rows), LOGS)[1])
+    assert main(["bench", "logs", "--rows", "1000000,2000"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert calls == [(1_000_000, 2_000)]
+    assert (
+        "1,000,000 1.50 3.00 2.00 2.20 3.00 0.50 read 2.00, write 0.20, mastery 0.30, episodes 0.10, audit 0.40"
+        in lines
+    )
+    assert "time grows FASTER THAN linearly in rows" in lines
+    assert "pandas at 1,000,000 rows: 90.0 s, mccpo is 30.0 times as fast, OTHER RESULTS (n: 3 and 4)" in lines
+    assert main(["bench", "logs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == LOGS
+    assert calls[1] == bench_logs.ROWS
+
+
+@pytest.mark.parametrize("call", [["logs", "--rows", "many"], ["tabular", "--rows", "1000"], ["logs", "--parts", "x"]])
+def test_rows_belong_to_the_logs_bench(call, capsys):
+    assert main(["bench", *call]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1

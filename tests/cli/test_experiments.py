@@ -81,7 +81,7 @@ def test_require_satisfied_exits_3_when_a_budget_is_missed(capsys: pytest.Captur
     short = ["--seeds", "1", "--episodes", "80", "--methods", "mc-cpo"]
     assert main(["compare", "gate", *short]) == 0
     assert main(["compare", "gate", *short, "--require-satisfied"]) == 3
-    assert "meets its budgets in 0% of the seeds" in capsys.readouterr().err
+    assert "mccpo: gate: mc-cpo meets its budgets in 0% of the seeds" in capsys.readouterr().err
 
 
 def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_bits() -> None:
@@ -178,6 +178,9 @@ CURRICULA = {
         (["compare", "chain", "--resume", "--out", "nowhere"], "nowhere"),
         (["reproduce", "tutor-99"], "tutor-99"),
         (["reproduce", "all", "--budget", "c4=2"], "--budget"),
+        (["reproduce", "all", "--episodes", "10"], "10 episodes are fewer than one update's 40"),
+        (["reproduce", "all", "--steps", "0"], "steps is 0"),
+        (["reproduce", "all", "--seeds", "0"], "seeds is 0"),
         (["report"], "no run"),
         (["report", "nowhere"], "nowhere"),
         (["bench", "everything"], "everything"),

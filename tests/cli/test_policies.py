@@ -17,11 +17,8 @@ CURRICULUM = """{"concepts": [
 FINITE = ["train", "gate", "--seeds", "1", "--episodes", "800"]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short run of mc-cpo on a user's curriculum, under budgets that are easily met."""
-    folder = tmp_path_factory.mktemp("trained")
-    (folder / "mine.json").write_text(CURRICULUM)
+def _training(folder: Path) -> list[str]:
+    """The call that trains mc-cpo for a moment on a user's curriculum, under budgets that are easily met."""
     call = [
         "train",
         "tutor-15",
@@ -32,8 +29,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--seeds",
         "2",
     ]
-    call += ["--steps", "20000", "--budget", "c2=0.15,c3=2.5,c4=5", "--out", str(folder / "run")]
-    assert main(call) == 0
+    return [*call, "--steps", "20000", "--budget", "c2=0.15,c3=2.5,c4=5"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "mine.json").write_text(CURRICULUM)
+    assert main([*_training(folder), "--out", str(folder / "run")]) == 0
     return folder / "run"
 
 
@@ -79,9 +83,44 @@ def test_certify_passes_and_the_report_shows_it(run: str, capsys: pytest.Capture
     assert printed["passed"] is True
     assert printed["correction"]["claims"] == 2 * 3
     assert main(["report", run, "--out", f"{run}/page.html"]) == 0
-    assert "Upper bound at 95" in Path(run, "page.html").read_text()
+    page = Path(run, "page.html").read_text()
+    assert "Upper bound at 95" in page
+    assert "(MC-CPO of tutor-15 in 400 fresh episodes)" in page
     assert main(["certify", run, "--episodes", "400"]) == 0
     assert "0 of 8,000 steps taught what was not ready: the mask" in capsys.readouterr().out
+
+
+def test_a_run_that_is_resumed_shows_its_certificate(
+    run: str, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certify", run, "--episodes", "400"]) == 0
+    kept = {name: Path(run, name).read_bytes() for name in ("results.json", "policies.json", "certificate.json")}
+    assert main([*_training(trained.parent), "--out", run, "--resume"]) == 0
+    assert {name: Path(run, name).read_bytes() for name in kept} == kept
+    assert "Upper bound at 95" in Path(run, "report.html").read_text()
+    assert "left out" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"confidence": None}, "confidence is None"),
+        ({"budgets": {"c3": 3}}, "c3 is a int"),
+        ({"part": "tutor-15 κ=0.7"}, "shows the part 'tutor-15 κ=0.7'"),
+    ],
+)
+def test_a_certificate_that_says_nothing_is_left_out_of_the_report(
+    run: str, change: dict[str, object], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certify", run, "--episodes", "1"]) == 3
+    path = Path(run, "certificate.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    capsys.readouterr()
+    assert main(["report", run]) == 0
+    told = capsys.readouterr().err
+    assert "the certificate is left out" in told
+    assert what in told
+    assert "Upper bound at" not in Path(run, "report.html").read_text()
 
 
 def test_certify_that_falls_short_exits_3_and_leaves_its_certificate(

@@ -51,7 +51,7 @@ def test_the_curves_of_a_setting_are_found_by_table_and_name() -> None:
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        ({}, "results has no rows"),
+        ({}, "has no tables"),
         ([], "is not a JSON object"),
         ({"tables": []}, "has no tables"),
         ({"tables": {}}, "has no tables"),

@@ -14,8 +14,9 @@ from mccpo.algo.rollout import Sizes
 from mccpo.cli import main
 from mccpo.cli.app import build_app
 from mccpo.cli.cache import folder
+from mccpo.cli.reproduce import suited
 from mccpo.env import make
-from mccpo.experiments import Options, compare, neural
+from mccpo.experiments import TABLES, Options, compare, feasibility, neural
 from mccpo.experiments.runs import RunFolder
 from mccpo.experiments.tensorboard import _whole
 
@@ -58,6 +59,34 @@ def test_shared_flags_come_from_variables_and_files(
     asked = {"seeds": 3, "steps": 500, "require-satisfied": True, "budget": ["c4=2"], "kappa": "0.7", "seed": 5}
     assert asked.items() <= shown.items()
     assert shown["methods"] == "mc-cpo"
+
+
+def test_variables_may_hold_what_has_spaces(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = ["mastery progress in at least 60 % of steps", "demand shortfall of at most 0.1 a step on average"]
+    monkeypatch.setenv("MCCPO_REQUIRE", sentences[0])
+    monkeypatch.setenv("MCCPO_TRAIN_REQUIRE", "; ".join(sentences))
+    monkeypatch.setenv("MCCPO_SET", "name=two words K0=0.5  activities=[1, 2]")
+    monkeypatch.setenv("MCCPO_BUDGET", "c3=5 c4=2")
+    found = {}
+    for command in ("compare", "train"):
+        assert main([command, "tutor-15", "--print-config", "--json"]) == 0
+        found[command] = json.loads(capsys.readouterr().out)
+    assert found["compare"]["require"] == sentences[:1]
+    assert found["train"]["require"] == sentences
+    assert found["train"]["set"] == ["name=two words", "K0=0.5", "activities=[1, 2]"]
+    assert found["train"]["budget"] == ["c3=5", "c4=2"]
+
+
+def test_all_tables_take_the_length_that_is_counted_their_way() -> None:
+    options = Options(episodes=400, steps=300, seeds=3)
+    taken = {table: suited(table, options) for table in TABLES}
+    by_episodes = [table for table, own in taken.items() if (own.episodes, own.steps) == (400, None)]
+    by_steps = [table for table, own in taken.items() if (own.episodes, own.steps) == (None, 300)]
+    assert by_episodes == ["gate", "reward-gap", "chain", "random-finite"]
+    assert by_steps == ["tutor-15", "tutor-25", "shaping", "noise"]
+    assert {own.seeds for own in taken.values()} == {3}
 
 
 def test_printed_settings_of_a_command_that_trains_can_be_a_settings_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,6 +294,22 @@ def test_requirements_in_words_become_budgets_and_are_shown_back(capsys: pytest.
     for rule, sentence in zip(rules, results["requirements"], strict=True):
         assert rule in sentence
         assert f"required: {sentence}" in shown
+
+
+@pytest.mark.usefixtures("_small_plans")
+@pytest.mark.parametrize("kappa", [[], ["--kappa", "0.01"]])
+def test_a_requirement_does_not_loosen_the_kappa_that_was_asked_for(
+    kappa: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    rule = "demand shortfall of at most 0.1 a step on average"
+    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", "horizon=10"]
+    assert main([*call, "--require", rule, *kappa, "--out", "run"]) == 0
+    results = json.loads(Path("run/results.json").read_text())
+    free = results["rows"]["unconstrained"]["J_c3"]["mean"]
+    by_rule = 0.1 * sum(0.99**step for step in range(10))
+    assert results["budgets"]["c3"] == pytest.approx(0.01 * free if kappa else by_rule)
+    assert ("what --kappa or --budget asks for is tighter" in results["requirements"][0]) == bool(kappa)
 
 
 def test_what_training_does_not_need_is_not_loaded_before_it() -> None:

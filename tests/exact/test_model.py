@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.env import Chain
+from mccpo.env import Chain, make
 from mccpo.errors import InputError
 from mccpo.exact import enumerate_model
 
@@ -73,3 +73,8 @@ def test_chances_are_in_double_precision(finite):
 def test_an_unknown_cost_is_refused_with_those_there_are(finite):
     with pytest.raises(InputError, match="unknown cost 'c1'; choose from c2, c3, c4"):
         finite("chain").model.cost_index("c1")
+
+
+def test_what_is_not_finite_is_refused():
+    with pytest.raises(InputError, match="tutor-15 is not finite"):
+        enumerate_model(make("tutor-15"))

@@ -160,14 +160,19 @@ def test_what_nothing_confines_is_gated_without_being_asked():
     assert "filter" in filtered["prerequisite"]["reason"]
 
 
-def test_where_mastery_is_an_estimate_true_violations_are_bounded_but_gated_only_when_asked():
+def test_where_mastery_is_an_estimate_true_violations_are_bounded_and_gated():
     env = make("tutor-15-bkt", horizon=5, K0=0.65)
     policies = always(3, env=env, budgets={"c2": 3.0})
     told = certify(policies, Terms(episodes=50))["prerequisite"]
-    assert (told["structural"], told["budget"], told["passed"]) == (False, None, None)
+    assert (told["structural"], told["budget"], told["passed"]) == (False, certificate.MOST_VIOLATIONS, False)
     assert told["violations"] > 0
     assert told["mean"] < told["bound"] < 1
-    assert certify(policies, Terms(episodes=50, most_violations=0.0))["passed"] is False
+    assert certify(policies, Terms(episodes=50, most_violations=told["bound"]))["passed"] is True
+
+
+def test_without_budgets_there_is_nothing_to_certify():
+    with pytest.raises(InputError, match="no budgets"):
+        certify(always(0, budgets={}), Terms(episodes=2))
 
 
 # As a file.
@@ -198,6 +203,31 @@ def test_a_certificate_of_other_policies_is_refused(run):
         read_certificate(run)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda part: part["budgets"].update(c3=99.0),
+        lambda part: part["parameters"].update(K0=0.9),
+        lambda part: part["methods"]["mc-cpo"].update(masked=False),
+    ],
+    ids=["budgets", "environment", "method"],
+)
+def test_a_certificate_is_of_all_that_describes_the_policies(run, change):
+    path = run / "policies.json"
+    document = json.loads(path.read_text())
+    change(document["parts"]["tutor-15"])
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="other policies"):
+        read_certificate(run)
+
+
+def test_a_certificate_is_of_the_policies_that_are_there_whatever_their_digest_is_said_to_be(run):
+    path = run / "policies.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(InputError, match="other policies"):
+        read_certificate(run)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "mccpo-certificate/1", "passed": "yes"}'])
 def test_a_damaged_certificate_is_refused(run, content):
     (run / "certificate.json").write_text(content)
@@ -207,14 +237,14 @@ def test_a_damaged_certificate_is_refused(run, content):
 
 def test_a_report_shows_it_where_it_belongs():
     about = {"part": "tutor-15 κ=0.9"}
-    flat = {"table": "tutor-15", "rows": {}}
-    assert show_in(flat, about)["certificate"] == about
-    assert "certificate" not in show_in({"table": "tutor-15-bkt"}, about)
-    several = {"table": "tutor-15", "settings": {"κ=0.9": {"rows": 1}, "κ=1.02": {"rows": 2}}}
-    assert show_in(several, about) == {
-        "table": "tutor-15",
-        "settings": {"κ=0.9": {"rows": 1, "certificate": about}, "κ=1.02": {"rows": 2}},
-    }
+    flat = {"table": "tutor-15", "rows": {}, "parts": {"tutor-15 κ=0.9": "", "tutor-15 κ=5.0": ""}}
+    assert show_in(flat, about) == {**flat, "certificate": about}
+    for other in ({"table": "tutor-15"}, {"table": "tutor-15", "parts": {"tutor-15 κ=0.7": ""}}, {"parts": [3]}):
+        assert show_in(other, about) is None
+    settings = {"a": {"rows": 1}, "b": {"rows": 2}}
+    several = {"table": "noise", "settings": settings, "parts": {"tutor-15 κ=0.7": "a", "tutor-15 κ=0.9": "b"}}
+    assert show_in(several, about)["settings"] == {"a": {"rows": 1}, "b": {"rows": 2, "certificate": about}}
+    assert show_in({**several, "settings": {}}, about) is None
 
 
 @pytest.mark.parametrize(

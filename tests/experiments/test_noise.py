@@ -19,11 +19,17 @@ SHORT = {"horizon": 12, "K0": 0.55}  # gated concepts come soon
 
 
 @pytest.fixture(scope="module")
-def results():
+def kept():
+    """The policies that the table hands over."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(kept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
         patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
-        produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session())
+        produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
     return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
 
 
@@ -48,6 +54,12 @@ def test_every_kind_and_level_is_judged(results, kinds):
             assert {"return", "J_c2", "satisfaction", "satisfaction_strict"} <= set(level["mc-cpo"])
             for row in (level["unconstrained"], level["mc-cpo"]):  # K is the truth in tutor-15
                 assert row["true_violation_rate"] == row["prerequisite_violation_rate"]
+
+
+def test_every_part_of_the_run_is_shown_by_a_setting(results, kept):
+    assert results["parts"] == {"tutor-15 κ=0.9 noise": "tutor-15 κ=0.9 σ=0"}
+    assert {one.part for one in kept} == set(results["parts"])
+    assert set(results["parts"].values()) <= set(results["settings"])
 
 
 def test_the_same_level_is_the_same_everywhere(results, kinds):

@@ -1,6 +1,7 @@
 """Saved policies: they come back as they were, act in NumPy as they were trained in JAX, and damage is named."""
 
 import json
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from mccpo.algo import METHODS, as_numbers, execute, masked_softmax
 from mccpo.algo.rollout import network_of
 from mccpo.curriculum import Curriculum
 from mccpo.env import Activity, Group, make
-from mccpo.errors import InputError
+from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.exact import Values
 from mccpo.experiments import evaluate
@@ -84,6 +85,15 @@ def test_policies_come_back_as_they_were(tmp_path):
         assert after.env.curriculum == MINE
 
 
+def test_two_parts_of_one_name_are_not_mixed(tmp_path):
+    env = ENVIRONMENTS["the profile"]
+    tighter = replace(policies(env, "unconstrained"), budgets={**BUDGETS, "c4": 0.1})
+    for twice in ([policies(env), policies(env)], [policies(env), tighter]):
+        with pytest.raises(MccpoError, match=r"two parts of the run go by the name 'tutor-15 κ=0\.9'"):
+            write_policies(tmp_path, twice)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained", "post-hoc", "post-hoc-block"])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 def test_numpy_acts_as_the_trained_policy_does(method, batch):
@@ -138,6 +148,12 @@ EDITS = {
     "a wrong number": lambda d: part(d)["parameters"].update(theta=7),
     "an unknown parameter": lambda d: part(d)["parameters"].update(tetha=0.7),
     "no budgets": lambda d: part(d).pop("budgets"),
+    "empty budgets": lambda d: part(d).update(budgets={}),
+    "a budget that was taken out": lambda d: part(d)["budgets"].pop("c3"),
+    "a budget on no cost": lambda d: part(d)["budgets"].update(c9=1),
+    "a negative budget": lambda d: part(d)["budgets"].update(c3=-1),
+    "an infinite budget": lambda d: part(d)["budgets"].update(c3=float("inf")),
+    "no part": lambda d: d.update(parts={}),
     "an unknown filter": lambda d: part(d)["methods"]["mc-cpo"].update(filter="sieve"),
     "an unknown field": lambda d: part(d)["methods"]["mc-cpo"].update(strength=1),
     "a method without policies": lambda d: part(d)["methods"]["mc-cpo"].update(name="mc-ppo"),
@@ -177,7 +193,7 @@ def test_policies_that_are_not_numbers_are_refused(tmp_path):
 def test_a_run_keeps_its_policies_and_only_a_finished_one_gives_them(tmp_path):
     curves = {"part": Curves(np.array([1]), {"mc-cpo": {"return": np.array([[0.5]])}})}
     run = RunFolder(tmp_path / "run", {"run": "x"})
-    run.finish({}, curves, [policies(ENVIRONMENTS["the profile"])])
+    run.finish({"table": "tutor-15"}, curves, [policies(ENVIRONMENTS["the profile"])])
     assert [one.part for one in load_policies(tmp_path / "run")] == ["tutor-15 κ=0.9"]
     (tmp_path / "run/manifest.json").write_text('{"finished": false}')
     with pytest.raises(InputError, match="not finished"):

@@ -133,6 +133,24 @@ def test_of_two_rules_on_a_cost_the_tighter_holds_and_the_other_says_so():
     assert translate([tight, loose, other], Tutor(), ANCHOR).budgets == found.budgets
 
 
+LOW = "demand shortfall of at most 0.1 a step on average"  # c3 ≤ 6.34
+
+
+def test_of_a_rule_and_what_is_asked_for_in_numbers_the_tighter_holds_and_the_rule_says_so():
+    looser = translate([LOW], Tutor(), ANCHOR, {"c3": 5.0}, {"c3": 4.0})
+    assert looser.budgets == {"c3": 5.0}
+    assert looser.explanations[0].endswith("; what --kappa or --budget asks for is tighter, and holds: c3 ≤ 5")
+    tighter = translate([LOW], Tutor(), ANCHOR, {"c3": 7.0, "c4": 1.0}, {"c3": 4.0})
+    assert tighter == translate([LOW], Tutor(), ANCHOR)
+
+
+def test_a_rule_that_loosens_what_would_hold_without_it_says_so():
+    found = translate([LOW], Tutor(), ANCHOR, {}, {"c3": 4.0})
+    assert found.budgets["c3"] == pytest.approx(6.34, abs=5e-3)
+    assert "looser than without the rule, where it would be c3 ≤ 4" in found.explanations[0]
+    assert translate([LOW], Tutor(), ANCHOR, {}, {"c3": 17.1}) == translate([LOW], Tutor(), ANCHOR)
+
+
 def test_rules_that_say_the_same_both_hold():
     assert not any("tighter" in line for line in translate(rules.FORMS[:2], Tutor(), None).explanations)
 

@@ -1,6 +1,7 @@
 """Run folders: what is written, and that a resumed run is the unbroken one to the bit."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 
 from mccpo.algo import Snapshot, method_spec, train_tabular
-from mccpo.algo.engine import Arrays
+from mccpo.algo.engine import Arrays, to_arrays
 from mccpo.env import FiniteEnvironment, make
-from mccpo.errors import InputError
+from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
 from mccpo.experiments.curve_file import read_curves
-from mccpo.experiments.runs import RunFolder, read_checkpoint
+from mccpo.experiments.runs import RunFolder, load_policies, read_checkpoint
 
 METHODS = ("unconstrained", "mc-cpo")
 
@@ -37,6 +38,58 @@ def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(tmp_path: Path) 
     for name in ("averaged", "last", "multipliers", "multipliers_last"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
     jax.tree.map(np.testing.assert_array_equal, whole.curves, resumed.curves)
+
+
+DAMAGE: dict[str, Callable[[Arrays], Arrays]] = {
+    "nothing": lambda _: {},
+    "no curves": lambda arrays: {name: array for name, array in arrays.items() if "states" in name},
+    "no states": lambda arrays: {name: array for name, array in arrays.items() if "curves" in name},
+    "curves of no length": lambda arrays: {name: np.zeros(()) for name in arrays},
+    "another shape": lambda arrays: {**arrays, "['states'].theta": arrays["['states'].theta"][:, :-1]},
+    "another type": lambda arrays: {**arrays, "['states'].update": arrays["['states'].update"].astype(np.float32)},
+    "fewer seeds": lambda arrays: {name: array[:1] for name, array in arrays.items()},
+    "a curve that is shorter": lambda arrays: {**arrays, "['curves'].gain": arrays["['curves'].gain"][:-1]},
+    "a curve of other costs": lambda arrays: {**arrays, "['curves'].costs": arrays["['curves'].costs"][..., :0]},
+    "too many points": lambda arrays: {
+        name: np.concatenate([array] * 3) if "curves" in name else array for name, array in arrays.items()
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def arrays() -> Arrays:
+    """A checkpoint in the middle of the table gate."""
+    snapshots, _ = _train()
+    return to_arrays(snapshots[36])
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_checkpoint_that_does_not_fit_is_refused_by_its_part(
+    arrays: Arrays, damage: Callable[[Arrays], Arrays]
+) -> None:
+    options = Options(methods=METHODS, seeds=2, episodes=1_600)
+    points: list[int] = []
+    session = Session(load=lambda _: damage(arrays), progress=lambda _, point: points.append(point))
+    with pytest.raises(InputError, match="checkpoint of 'gate' is not one of this part") as refused:
+        TABLES["gate"](options, session)
+    assert "delete it" in refused.value.fix
+    assert len(points) == 1  # nothing was trained
+
+
+def test_parts_that_would_share_a_checkpoint_are_refused(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run", {"run": "x"})
+    assert folder.load("tutor-15 κ=0.9") is None
+    assert folder.load("tutor-15 κ=0.9") is None  # the same part again
+    with pytest.raises(MccpoError, match=r"'tutor-15 κ=0\.9' and 'tutor 15 κ=0\.9'"):
+        folder.load("tutor 15 κ=0.9")
+
+
+@pytest.mark.parametrize("results", ["{}", '{"tables": {}}', '{"rows": {}}'])
+def test_a_run_without_tables_is_refused(tmp_path: Path, results: str) -> None:
+    (tmp_path / "manifest.json").write_text('{"finished": true}')
+    (tmp_path / "results.json").write_text(results)
+    with pytest.raises(InputError, match=r"results\.json has no tables"):
+        load_policies(tmp_path)
 
 
 def _curves() -> dict[str, Curves]:

@@ -27,7 +27,13 @@ def trainings():
 
 
 @pytest.fixture(scope="module")
-def results(trainings):
+def kept():
+    """The policies that the table hands over."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(trainings, kept):
     def train(env, methods, *args, **kwargs):
         trainings.append([spec.name for spec in methods])
         return train_neural(env, methods, *args, **kwargs)
@@ -37,7 +43,8 @@ def results(trainings):
         patch.setattr(neural, "train_neural", train)
         patch.setattr(shaping, "ENVIRONMENTS", ("tutor-15",))
         patch.setattr(shaping, "WEIGHTS", FEW)
-        produced = shaping.produce(Options(parameters={"horizon": 12}, kappa=(0.9, 0.7)), Session())
+        options = Options(parameters={"horizon": 12}, kappa=(0.9, 0.7))
+        produced = shaping.produce(options, Session(keep=kept.append))
     return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
 
 
@@ -72,6 +79,12 @@ def test_the_methods_stand_side_by_side_and_each_form_by_weight(results):
     assert main["rows"]["mc-cpo"]["prerequisite_violations_training"]["mean"] == 0
     assert main["rows"]["reward-shaped"]["prerequisite_violations_training"]["mean"] > 0
     assert main["paper"] == {}  # another horizon than the paper's
+
+
+def test_every_part_of_the_run_is_shown_by_a_setting_or_by_the_fronts(results, kept):
+    assert results["parts"] == {"tutor-15 shaping κ=0.9": "tutor-15 κ=0.9", "tutor-15 shaping κ=0.7": ""}
+    assert {one.part for one in kept} == set(results["parts"])
+    assert "tutor-15 κ=0.9" in results["settings"]
 
 
 def test_fronts_have_a_point_for_every_weight_and_every_kappa(results):

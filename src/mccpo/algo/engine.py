@@ -32,6 +32,14 @@ Arrays = Mapping[str, np.ndarray]
 MOST = {"episodes": 10**10, "steps": 10**12, "seeds": 10_000}
 
 
+class MisfitError(InputError):
+    """Arrays that training cannot resume from, because they are of another."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"there is nothing here to resume from: {why}", fix="begin anew")
+        self.why = why
+
+
 @dataclass(eq=False)
 class Snapshot(Generic[StateT, ProgressT]):
     """Where training stands after a point: the state of every run (stacked), and the curves so far."""
@@ -65,6 +73,8 @@ def as_arrays(tree: Any) -> Any:
 
 def stack_methods(methods: list[MethodSpec], env: Environment[Any], seeds: int) -> Method:
     """The methods as stacked numbers, each as many times as there are seeds."""
+    if not methods:
+        raise InputError("no method is given", fix='give one or more, such as METHODS["mc-cpo"]')
     numbers = [as_numbers(spec, env) for spec in methods for _ in range(seeds)]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *numbers)
 
@@ -76,6 +86,16 @@ def starts(start: Callable[..., StateT], context: tuple[Any, ...], methods: int,
     """
     found: StateT = _start_all(start, context, jax.random.key(seed), seeds, methods)
     return found
+
+
+def begin(
+    step: Step[StateT, ProgressT], context: Any, runs: Method, first: StateT, points: int, resume: Arrays | None
+) -> Snapshot[StateT, ProgressT]:
+    """Where training begins: at the first states, or where the arrays of a snapshot say; others are a `MisfitError`."""
+    if resume is None:
+        return Snapshot(first, [])
+    _, progress = eqx.filter_eval_shape(jax.vmap(partial(step, context)), runs, first)
+    return from_arrays(resume, first, progress, points)
 
 
 def run(
@@ -122,18 +142,38 @@ def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:
     }
 
 
-def from_arrays(arrays: Arrays, like: StateT, progress: type[ProgressT]) -> Snapshot[StateT, ProgressT]:
-    """The snapshot that `to_arrays` wrote; `like` is a state of the same structure. A missing array is a KeyError."""
-    paths, structure = jax.tree_util.tree_flatten_with_path({"states": like})
+def from_arrays(arrays: Arrays, states: StateT, progress: ProgressT, points: int) -> Snapshot[StateT, ProgressT]:
+    """The snapshot that `to_arrays` wrote; `states` and `progress` have the shapes of its states and of one point."""
+    point = point_of(arrays)
+    if not 1 <= point <= points:
+        raise MisfitError(f"it is at point {point} of {points}")
+    so_far = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((point, *leaf.shape), leaf.dtype), progress)
+    found = _fitting(arrays, {"states": states, "curves": so_far})
+    return Snapshot(
+        jax.tree.map(jnp.asarray, found["states"]),
+        [jax.tree.map(lambda leaf, at=at: leaf[at], found["curves"]) for at in range(point)],
+    )
+
+
+def point_of(arrays: Arrays) -> int:
+    """The point at which a snapshot was taken: how long its curves are."""
+    return next((len(array) for name, array in arrays.items() if name.startswith("['curves']") and array.ndim), 0)
+
+
+def _fitting(arrays: Arrays, like: Any) -> Any:
+    """The arrays of a tree by the paths of its leaves, each of the shape and type of the leaf in `like`."""
 
     def leaf(path: Any, old: Any) -> Any:
-        found = jnp.asarray(arrays[jax.tree_util.keystr(path)])
-        return jax.random.wrap_key_data(found) if _is_key(old) else found
+        name = jax.tree_util.keystr(path)
+        data = jax.eval_shape(jax.random.key_data, old) if _is_key(old) else old
+        if name not in arrays:
+            raise MisfitError(f"it has no {name}")
+        found = arrays[name]
+        if (found.shape, found.dtype) != (data.shape, data.dtype):
+            raise MisfitError(f"its {name} is {found.dtype} {found.shape}, not {data.dtype} {data.shape}")
+        return jax.random.wrap_key_data(jnp.asarray(found)) if _is_key(old) else found
 
-    states = jax.tree.unflatten(structure, [leaf(path, old) for path, old in paths])["states"]
-    names: tuple[str, ...] = progress._fields  # type: ignore[attr-defined]  # a NamedTuple of arrays
-    columns = [arrays[f"['curves'].{name}"] for name in names]
-    return Snapshot(states, [progress(*(column[at] for column in columns)) for at in range(len(columns[0]))])
+    return jax.tree_util.tree_map_with_path(leaf, like)
 
 
 def _is_key(leaf: Any) -> bool:

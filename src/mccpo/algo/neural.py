@@ -28,14 +28,16 @@ from mccpo.algo.judging import Episodes, judge
 from mccpo.algo.method import Method, MethodSpec
 from mccpo.algo.multipliers import Budgets, budgets_of
 from mccpo.algo.ppo import PPOSettings, PPOState, Progress
-from mccpo.algo.rollout import Sizes
+from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import Environment
+from mccpo.errors import InputError
 
 ITERATIONS = 3  # between two looks by validation
 FINALISTS = 6
 FINAL_EPISODES = 1024
 EVALUATION_EPISODES = 200  # by which tables judge a policy
 EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
+BLOCK = 1000  # episodes of a policy that are judged in one call, between which Ctrl-C is heard
 
 
 class Finalists(NamedTuple):
@@ -188,9 +190,9 @@ def train_neural(
     env = engine.as_arrays(env)
     runs = engine.stack_methods(list(methods), env, plan.seeds)
     first = engine.starts(start, (env, plan.sizes), len(methods), plan.seeds, plan.seed)
-    begin = Snapshot(first, []) if resume is None else engine.from_arrays(resume, first, Progress)
     total = jnp.asarray(plan.iterations, jnp.float32)
     context = _Context(env, plan.sizes, limits, engine.as_arrays(plan.settings), total, plan.validation)
+    begin = engine.begin(_step, context, runs, first, plan.points, resume)
     end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
     chosen = engine.each(_conclude, context, runs, end.states)
     shape = (len(methods), plan.seeds)
@@ -215,13 +217,29 @@ def evaluate_neural(
     episodes: int,
     seed: int,
 ) -> Episodes:
-    """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
+    """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds.
+
+    Many episodes are played in blocks, and the n-th is the same however many there are.
+    """
+    engine.check_plan(seed, episodes=episodes)
+    expected = (len(methods), network_of(env).size)
+    if parameters.ndim != 3 or (len(parameters), parameters.shape[2]) != expected:
+        raise InputError(
+            f"the policies have the shape {parameters.shape}", fix=f"give ({expected[0]}, seeds, {expected[1]})"
+        )
     env = engine.as_arrays(env)
     runs = engine.stack_methods(list(methods), env, parameters.shape[1])
     flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), EVALUATION), len(flat))
-    found = _judge_all(env, runs, flat, keys, episodes)
-    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*parameters.shape[:2], *leaf.shape[1:]), found)
+    blocks = []
+    for block in range(-(-episodes // BLOCK)):
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), EVALUATION + block), len(flat))
+        blocks.append(jax.device_get(_judge_all(env, runs, flat, keys, min(episodes, BLOCK))))
+
+    def joined(*leaves: np.ndarray) -> np.ndarray:
+        whole = np.concatenate(leaves, axis=-1)[..., :episodes]
+        return whole.reshape(*parameters.shape[:2], *whole.shape[1:])
+
+    return jax.tree.map(joined, *blocks)
 
 
 class _Context(NamedTuple):

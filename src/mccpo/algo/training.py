@@ -85,13 +85,15 @@ def train_tabular(
     after_point: Callable[[TabularSnapshot], None] | None = None,
 ) -> TabularRuns:
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
+    if not isinstance(env, FiniteEnvironment):
+        raise InputError(f"{env.name} is not finite, so that no table holds its states", fix="train it by train_neural")
     env = engine.as_arrays(env)
     runs = engine.stack_methods(list(methods), env, plan.seeds)
     first = engine.starts(tabular.start, (env,), len(methods), plan.seeds, plan.seed)
-    begin = Snapshot(first, []) if resume is None else engine.from_arrays(resume, first, Progress)
     half = jnp.asarray(plan.updates // 2)
     settings = engine.as_arrays(plan.settings)
     context = _Context(env, budgets_of(env, budgets), settings, half, plan.batch, plan.updates_per_point)
+    begin = engine.begin(_step, context, runs, first, plan.points, resume)
     end = engine.run(_step, context, runs, begin, plan.points, together=True, after_point=after_point)
     return _results(env, runs, end, (len(methods), plan.seeds), plan)
 

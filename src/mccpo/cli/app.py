@@ -2,8 +2,8 @@
 
 Commands are named by import path and loaded when they are called, so that `mccpo --help` stays quick; a command's
 module imports what is heavy inside its functions. No command may have a flag named `--config`, `--debug`,
-`--print-config`, `--data` or `--cache`: the first three belong to every command, and `MCCPO_DATA` and `MCCPO_CACHE`
-name the folders of real data and of what a run leaves for the next.
+`--print-config` or `--cache`: the first three belong to every command, and `MCCPO_CACHE` names the folder of what a run
+leaves for the next. `--data` is always the folder of real data, which `MCCPO_DATA` names as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ COMMANDS = {
     "certify": ("mccpo.cli.certify:certify", "Bound what the policies of a run cost, before they are released."),
     "report": ("mccpo.cli.report:report", "Make one self-contained report of runs."),
     "solve": ("mccpo.cli.solve:solve", "Find the exact optimum of a finite environment."),
-    "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw and convert prerequisite graphs."),
+    "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw, convert, derive and compare prerequisite graphs."),
+    "logs": ("mccpo.cli.logs:logs", "Check and convert logs of learners, and make up some."),
+    "audit": ("mccpo.cli.audit:audit", "Measure how often right answers bring no gain of mastery."),
+    "prepare": ("mccpo.cli.prepare:prepare", "Make an environment to train in of logs and a prerequisite graph."),
+    "fit-learner": ("mccpo.cli.fit_learner:fit_learner", "Fit a model of what learners know, and judge it."),
     "bench": ("mccpo.cli.bench:bench", "Measure the speed."),
 }
 """Every command: where it is and what it is for, in the order of the help page."""
@@ -120,6 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message, code = _ending(error)
         sys.stderr.write(f"mccpo: {' '.join(message.split())}\n")
         _flush_or_mute()
+        if arguments is None and isinstance(error, KeyboardInterrupt):
+            # Threads may still compile or train, and would crash as the interpreter goes: nobody waits for them.
+            sys.stderr.flush()
+            os._exit(code)
         return code
     return 0
 

@@ -30,8 +30,8 @@ def certify(
     most_violations: Annotated[
         float | None,
         Parameter(
-            help="The share of steps that may teach what the learner is not ready for; 0.01 by default where "
-            "--estimation-error is given or the method has neither mask nor filter, else no limit is needed."
+            help="The share of steps that may teach what the learner is not ready for; 0.01 by default where such "
+            "steps can occur: by an estimate of mastery, or a method with neither mask nor filter."
         ),
     ] = None,
     json: JsonFlag = False,

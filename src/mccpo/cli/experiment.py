@@ -14,6 +14,7 @@ from mccpo.cli.flags import Training
 from mccpo.cli.interrupt import interrupted
 from mccpo.cli.output import emit, note
 from mccpo.cli.progress import progress
+from mccpo.cli.report import with_certificate
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
 def _write_report(path: Path, produced: list[Produced], manifest: dict[str, Any]) -> None:
     from mccpo.report.html import write_report
 
-    write_report(path, [one.results for one in produced], [one.curves for one in produced], manifest=manifest)
+    tables = with_certificate(path.parent, [one.results for one in produced])  # a run that is resumed may have one
+    write_report(path, tables, [one.curves for one in produced], manifest=manifest)
 
 
 def _text(results: list[dict[str, Any]], report: Path) -> Any:
@@ -154,7 +156,8 @@ def _require(results: list[dict[str, Any]]) -> None:
         for point in one.get("fronts", {}).get("mc-cpo", []):
             if point["satisfaction_strict"] < 1:
                 share = f"meets its budgets in {point['satisfaction_strict']:.0%} of the seeds"
-                raise GateFailed(f"{one['table']} at κ = {point.get('kappa')}: mc-cpo {share}")
+                at = f" at κ = {point['kappa']}" if "kappa" in point else ""
+                raise GateFailed(f"{one['table']}{at}: mc-cpo {share}")
         for name, part in (one.get("settings") or {"": one}).items():
             met = part["rows"].get("mc-cpo", {}).get("satisfaction_strict")
             if met is None or met["mean"] < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,23 @@ from mccpo.errors import InputError
 if TYPE_CHECKING:
     from mccpo.experiments import Options
 
+
+def _pairs(_type: object, text: str, **_: object) -> list[str]:
+    """The entries of a variable: white space parts them only where another NAME= follows, as a value may have some."""
+    return re.split(r"\s+(?=\w+\s*=)", text.strip())
+
+
+def _sentences(_type: object, text: str, **_: object) -> list[str]:
+    """The sentences of a variable, which may have several with a semicolon between them."""
+    return [sentence for part in text.split(";") if (sentence := part.strip())]
+
+
 BudgetFlag: TypeAlias = Annotated[
     list[str] | None, Parameter(negative="", help="A budget of its own for a cost, such as c4=2.45.")
 ]
 SetFlag: TypeAlias = Annotated[
-    list[str] | None, Parameter(negative="", help="A parameter of the environment, such as p_learn=0.7.")
+    list[str] | None,
+    Parameter(negative="", env_var_split=_pairs, help="A parameter of the environment, such as p_learn=0.7."),
 ]
 CurriculumFlag: TypeAlias = Annotated[
     Path | None, Parameter(help="A prerequisite graph to build the environment on, where it takes one.")
@@ -28,7 +41,9 @@ RequireFlag: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         negative="",
-        help="A budget in words, such as 'mastery progress in at least 60 % of windows of 10 steps'; can be repeated.",
+        env_var_split=_sentences,
+        help="A budget in words, such as 'mastery progress in at least 60 % of windows of 10 steps'; can be repeated, "
+        "or joined by ';' in a variable.",
     ),
 ]
 

@@ -20,35 +20,45 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Make one self-contained report of runs."""
-    from mccpo.experiments.certificate import show_in
     from mccpo.experiments.curve_file import read_curves
     from mccpo.experiments.runs import read_run
     from mccpo.report.html import write_report
 
     if not runs:
         raise InputError("no run is named", fix="name the folder of a run, such as runs/compare-chain")
-    tables, curves = [], []
+    tables: list[dict[str, Any]] = []
+    curves: list[dict[str, Curves]] = []
     for run in runs:
         manifest, results = read_run(run)
         parts = read_curves(run / "metrics.parquet")
-        certificate = _certificate(run)
-        for one in _tables(results, run / "results.json"):
-            tables.append(one if certificate is None else show_in(one, certificate))
-            curves.append(_curves(parts, one["table"]))
+        found = _tables(results, run / "results.json")
+        tables += with_certificate(run, found)
+        curves += [_curves(parts, one["table"]) for one in found]
     page = out or runs[0] / "report.html"
     write_report(page, tables, curves, manifest=manifest if len(runs) == 1 else None)
     emit({"report": str(page), "tables": [one["table"] for one in tables]}, as_json=json, text=f"report: {page}")
 
 
-def _certificate(run: Path) -> dict[str, Any] | None:
-    """The run's certificate; one that is damaged, or about other policies, is passed over with a word."""
-    from mccpo.experiments.certificate import read_certificate
+def with_certificate(run: Path, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tables of a run with its certificate, if there is one, where it belongs.
+
+    One that is damaged, about other policies or of no part that the tables show is passed over with a word.
+    """
+    from mccpo.experiments.certificate import DOCUMENT, read_certificate, show_in
+    from mccpo.report.supplement import certificate
 
     try:
-        return read_certificate(run)
+        found = read_certificate(run)
+        if found is None:
+            return tables
+        part = certificate(found, str(run / DOCUMENT)).part
+        shown = [show_in(one, found) for one in tables]
+        if not any(shown):
+            raise InputError(f"no table of {run} shows the part '{part}'", fix="certify one that they show")
     except InputError as error:
         note(f"the certificate is left out: {error}")
-        return None
+        return tables
+    return [one if with_it is None else with_it for one, with_it in zip(tables, shown, strict=True)]
 
 
 def _curves(parts: dict[str, Curves], table: str) -> dict[str, Curves]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "prepared": PreparedTutor,
     "prepared-judge": PreparedJudge,
 }
-TUTOR = "tutor.json"
-"""The file of a prepared folder that holds the environment to train in; `judge.json` holds the one to judge by."""
+TUTOR, JUDGE = "tutor.json", "judge.json"
+"""The files of a prepared folder that hold the environment to train in, and the one to judge by."""
 
 
 def make(name: str, **overrides: Any) -> Environment[Any]:
@@ -53,7 +53,7 @@ def make(name: str, **overrides: Any) -> Environment[Any]:
     for key, value in overrides.items():
         if key not in known:
             raise InputError(f"{name} has no parameter '{key}'", fix=_choice(key, list(known)))
-        _check_kind(f"{name}: {key}", value, known[key].default)
+        _check_kind(name, key, value, known[key].default)
     return build(**overrides)
 
 
@@ -74,11 +74,12 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         raise InputError(f"{file} does not describe an environment ({error!r})", fix="prepare it again") from error
 
 
-def _check_kind(what: str, value: Any, default: Any) -> None:
+def _check_kind(name: str, key: str, value: Any, default: Any) -> None:
     """Refuses a text where a number is due, a fraction where a whole number is, and a curriculum that is none."""
-    if what.endswith(": curriculum") and not isinstance(value, Curriculum):
+    what = f"{name}: {key}"
+    if key == "curriculum" and not isinstance(value, Curriculum):
         raise InputError(f"{what} is {value!r}", fix="name a file with --curriculum, or give Curriculum.read(path)")
-    if what.rsplit(": ")[-1] in PER_CONCEPT and isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+    if key in PER_CONCEPT and isinstance(value, list | tuple | np.ndarray):
         return
     if isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InputError(f"{what} is {value!r}", fix=f"give a number, such as {default}")

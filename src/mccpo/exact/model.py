@@ -79,6 +79,8 @@ class FiniteModel:
 
 def enumerate_model(env: FiniteEnvironment[Any]) -> FiniteModel:
     """Writes a finite environment out as arrays, keeping the states that some policy, masked or not, can reach."""
+    if not isinstance(env, FiniteEnvironment):
+        raise InputError(f"{env.name} is not finite", fix="name one that is, such as gate, chain or random-finite")
     # In double precision, so that the solver's answers are not limited by the training arrays' float32.
     with jax.enable_x64(True):
         return _enumerate(env)

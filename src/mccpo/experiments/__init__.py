@@ -17,4 +17,10 @@ TABLES: dict[str, Callable[[Options, Session], Produced]] = {
     "noise": noise.produce,
 }
 
-__all__ = ["TABLES", "Options", "Produced", "Session", "compare"]
+FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
+"""The tables from logs: see `mccpo.experiments.data`, which is imported on its own because it needs polars."""
+
+BY_EPISODES = {"gate": "gate", "reward-gap": "gate", "chain": "chain", "random-finite": "random-finite"}
+"""The tables whose length is counted in episodes, and the finite environment of each; that of others is in steps."""
+
+__all__ = ["BY_EPISODES", "FROM_LOGS", "TABLES", "Options", "Produced", "Session", "compare"]

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -55,19 +56,27 @@ VARIANTS = (
 
 def prepare(cache: Path | None, note: Callable[[str], None]) -> Path:
     """The Python of the peer's environment, which is created where it is not there yet, or else PeerMissing raised."""
+    shared = [f"{name}=={version(name)}" for name in SHARED]
+    python = environment("MaskablePPO", [*REQUIREMENTS, *shared], cache, note)
+    _link_ourselves(python)
+    return python
+
+
+def environment(peer: str, requirements: Sequence[str], cache: Path | None, note: Callable[[str], None]) -> Path:
+    """The Python of an environment with these packages, found in the cache folder or created there."""
     if cache is None:
         raise PeerMissing("there is no folder to create its environment in; name one with MCCPO_CACHE")
-    home = cache / f"maskable-ppo-{sys.version_info.major}.{sys.version_info.minor}"
+    folder = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", peer).lower()
+    home = cache / f"{folder}-{sys.version_info.major}.{sys.version_info.minor}"
     python = home / "bin" / "python"
-    recipe = "\n".join([*REQUIREMENTS, *(f"{name}=={version(name)}" for name in SHARED)]) + "\n"
+    recipe = "\n".join(requirements) + "\n"
     written = home / "recipe.txt"
     if not python.exists() or not written.exists() or written.read_text(encoding="utf-8") != recipe:
-        note(f"creating an environment for MaskablePPO in {home}")
+        note(f"creating an environment for {peer} in {home}")
         shutil.rmtree(home, ignore_errors=True)
         _call(sys.executable, "-m", "venv", str(home))
         _call(str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *recipe.split())
         atomic.write_text(written, recipe)
-    _link_ourselves(python)
     return python
 
 

@@ -54,7 +54,7 @@ class Terms:
     - `episodes`: of each policy. `policy`: which one is asked about; all of them by default.
     - `estimation_error`: the standard deviation σ of the mastery that the policies see around the true one.
     - `most_violations`: the share of steps that may teach what the learner is not ready for. By default there is a
-      limit, `MOST_VIOLATIONS`, where σ is stated or nothing confines the policy, else none.
+      limit, `MOST_VIOLATIONS`, where such steps can occur, else none.
     """
 
     confidence: float = 0.95
@@ -100,7 +100,10 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
         raise InputError(f"there is no policy {terms.policy}", fix=f"choose from 0 to {seeds - 1}")
     env = _seen_through(policies.env, terms.estimation_error)
     structural, reason = _readiness(policies, env, terms.estimation_error)
+    limit = MOST_VIOLATIONS if terms.most_violations is None and not structural else terms.most_violations
     claims = seeds * (len(policies.budgets) + (not structural))
+    if not claims:
+        raise InputError(f"{policies.part} has no budgets to certify", fix="train it under budgets")
     alpha = (1 - terms.confidence) / claims
     chosen = range(seeds) if terms.policy is None else [terms.policy]
     blocks = -(-terms.episodes // _BLOCK)
@@ -110,7 +113,7 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
         if progress is not None:
             progress(stage, place * blocks)
         seen = _play(env, policies, policy, terms.episodes)
-        found.append(_judge(env, policies, policy, seen, alpha, _limit(policies, terms), structural=structural))
+        found.append(_judge(env, policies, policy, seen, alpha, limit, structural=structural))
     if progress is not None:
         progress(stage, stage.points)
     return {
@@ -161,15 +164,18 @@ def read_certificate(run: Path) -> dict[str, Any] | None:
     return found
 
 
-def show_in(table: Mapping[str, Any], certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """The results of a table with the certificate at the setting that it is about, or as they are if at none."""
-    part = certificate.get("part")
-    settings = table.get("settings") or {}
-    for name, setting in settings.items():
-        if part == f"{table['table']} {name}":
-            return {**table, "settings": {**settings, name: {**setting, "certificate": certificate}}}
-    about = not settings and str(part).split(" ")[0] == table["table"]
-    return {**table, "certificate": certificate} if about else dict(table)
+def show_in(table: Mapping[str, Any], certificate: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The results of a table with the certificate of one of its parts, where that is shown; None for any other part.
+
+    A table says of each part which setting shows it, with "" for those that it shows as a whole.
+    """
+    parts, settings = (table.get(key) or {} for key in ("parts", "settings"))
+    name = parts.get(str(certificate.get("part"))) if isinstance(parts, Mapping) else None
+    if name == "":
+        return {**table, "certificate": certificate}
+    if name not in settings:
+        return None
+    return {**table, "settings": {**settings, name: {**settings[name], "certificate": certificate}}}
 
 
 def _seen_through(env: Environment[Any], sigma: float) -> Environment[Any]:
@@ -178,7 +184,7 @@ def _seen_through(env: Environment[Any], sigma: float) -> Environment[Any]:
 
 def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple[bool, str]:
     """Whether no step can teach what is not ready, and why that is so or not."""
-    if not _confined(policies):
+    if not policies.method.masked and policies.method.filter == "none":
         return False, "nothing confines the policy to what is ready"
     if sigma > 0:
         return False, f"the gate goes by mastery estimated with an error of σ = {sigma:g}, the count by the truth"
@@ -186,16 +192,6 @@ def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple
         return False, "the gate goes by the environment's estimate of mastery, the count by what is mastered in truth"
     how = "mask gives no probability to" if policies.method.masked else "filter removes"
     return True, f"the {how} what is not ready, and the gate goes by the truth"
-
-
-def _confined(policies: Policies) -> bool:
-    return policies.method.masked or policies.method.filter != "none"
-
-
-def _limit(policies: Policies, terms: Terms) -> float | None:
-    if terms.most_violations is None and (terms.estimation_error > 0 or not _confined(policies)):
-        return MOST_VIOLATIONS
-    return terms.most_violations
 
 
 def _play(env: Environment[Any], policies: Policies, policy: int, episodes: int) -> Episodes:

@@ -11,7 +11,7 @@ from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
 from mccpo.experiments import feasibility, neural, rules
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
-from mccpo.experiments.options import Options, Session, describe
+from mccpo.experiments.options import Options, Session, describe, kappa_text
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
     NOTE_JUDGED,
@@ -75,9 +75,10 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
     levels: tuple[float | None, ...] = options.kappa or (None,)
     plan = options.neural_plan(environment)
     anchored = neural.anchor(env, options, session)
-    asked = rules.translate(options.requirements, env, anchored.anchor.costs)
-    given = {name: min(limit, asked.budgets.get(name, limit)) for name, limit in options.budgets.items()}
-    given = asked.budgets | given  # of a rule and a budget on the same cost, the tighter holds
+    # A rule may loosen the κ that nobody asked for, but neither a κ nor a budget that somebody did.
+    numbers = anchored.budgets(levels[0], options.budgets) if options.kappa else options.budgets
+    asked = rules.translate(options.requirements, env, anchored.anchor.costs, numbers, anchored.budgets(None, {}))
+    given = {**options.budgets, **asked.budgets}
     outcomes: list[Outcome] = []
     reasons: list[dict[str, Any]] = []
     for kappa in levels:
@@ -91,6 +92,7 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
         "budgets": anchored.budgets(levels[0], given),
         "requirements": asked.explanations,
+        "parts": {_label(environment, kappa): "" for kappa in levels},
         "rows": outcomes[0].rows,
         "optimum": None,
         "paper": {},
@@ -115,7 +117,7 @@ def _methods_at(options: Options, *, first: bool) -> tuple[str, ...]:
 
 
 def _label(environment: str, kappa: float | None) -> str:
-    return environment if kappa is None else f"{environment} κ={kappa!r}"
+    return environment if kappa is None else f"{environment} {kappa_text(kappa)}"
 
 
 def _head(environment: str, env: Environment[Any], kappa: float | None, how: dict[str, Any]) -> dict[str, Any]:

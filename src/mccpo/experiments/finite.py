@@ -79,14 +79,15 @@ def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, ses
         episodes = np.arange(1, snapshot.point + 1) * plan.updates_per_point * plan.batch
         return _curves(task, gather(snapshot, (len(methods), plan.seeds)), episodes, methods)
 
-    runs = train_tabular(
-        task.env,
-        [method_spec(name) for name in methods],
-        task.budgets,
-        plan,
-        resume=session.begin(stage),
-        after_point=session.after_point(stage, curves),
-    )
+    with session.resuming(stage) as resume:
+        runs = train_tabular(
+            task.env,
+            [method_spec(name) for name in methods],
+            task.budgets,
+            plan,
+            resume=resume,
+            after_point=session.after_point(stage, curves),
+        )
     rows = {name: _row(task, runs, place, name) for place, name in enumerate(methods)}
     outcome = Outcome(rows, _curves(task, runs.curves, runs.episodes, methods))
     session.end(label, outcome.curves)

@@ -92,6 +92,11 @@ def run(
     """Trains the methods under the budgets, judges what validation selected, and watches what it does."""
     trained = train(anchored, methods, budgets, label, session)
     keep(anchored, trained, budgets, label, session)
+    return watched(anchored, trained, budgets)
+
+
+def watched(anchored: Anchored, trained: Mapping[str, Trained], budgets: dict[str, float]) -> Watched:
+    """What trained methods are worth on fresh episodes, and what they do."""
     rows = {name: row(anchored, one, budgets) for name, one in trained.items()}
     seen = {name: watch(anchored, one) for name, one in trained.items() if isinstance(anchored.env, Tutoring)}
     return Watched(
@@ -170,6 +175,21 @@ def judged(policies: Policies, env: Environment[Any], *, episodes: int, seed: in
     return row
 
 
+def judged_elsewhere(
+    anchored: Anchored, trained: Mapping[str, Trained], env: Environment[Any], kappa: float
+) -> tuple[dict[str, dict[str, Summary]], dict[str, float]]:
+    """What trained methods are worth in an environment that they were not trained in, and its budgets.
+
+    Everything is relative to what the unconstrained policies cost and return there.
+    """
+    free, seed = method_spec(ANCHOR), anchored.plan.seed
+    seen = evaluate_neural(env, [free], anchored.runs.selected[:1], episodes=EVALUATION_EPISODES, seed=seed)
+    worth = _mean([_values(env, seen, 0, place) for place in range(anchored.plan.seeds)])
+    there = replace(anchored, env=env, anchor=worth)
+    budgets = there.budgets(kappa, {})
+    return {name: measured(there, one, budgets) for name, one in trained.items()}, budgets
+
+
 def row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
     """What a method's policies are worth, and what their training was like."""
     spec, runs, place = one
@@ -218,9 +238,8 @@ def _train(
         steps = np.arange(1, snapshot.point + 1) * ITERATIONS * plan.sizes.steps
         return _so_far(env, methods, gather(snapshot, (len(methods), plan.seeds)), steps)
 
-    runs = train_neural(
-        env, methods, budgets, plan, resume=session.begin(stage), after_point=session.after_point(stage, at)
-    )
+    with session.resuming(stage) as resume:
+        runs = train_neural(env, methods, budgets, plan, resume=resume, after_point=session.after_point(stage, at))
     session.end(label, _so_far(env, methods, runs.curves, runs.steps))
     return runs
 

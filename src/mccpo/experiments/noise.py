@@ -15,7 +15,7 @@ from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Summary, welch
 from mccpo.evaluation.metrics import TOLERANCE
 from mccpo.experiments import neural, paper
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.table import NOTE_JUDGED, Produced, met, neural_protocol
 from mccpo.experiments.tutor import PAPER_KAPPA
 
@@ -87,13 +87,15 @@ def produce(options: Options, session: Session) -> Produced:
         raise InputError("reproduce noise sets budgets by κ", fix="run it with --kappa")
     settings: dict[str, Any] = {}
     compared: dict[str, Any] = {}
-    kinds, curves, claims, answers = {}, {}, [], []
+    kinds, curves, parts, claims, answers = {}, {}, {}, [], []
     for environment in ENVIRONMENTS:
         anchored = neural.anchor(make(environment, **options.parameters), options, session)
         for kappa in options.kappa or KAPPAS:
-            part, budgets = f"{environment} κ={kappa:g}", anchored.budgets(kappa, {})
-            rows, curves[part] = _judged(anchored, budgets, options.methods_or(METHODS), f"{part} noise", session)
-            settings |= {f"{part} σ={at:g}": _setting(budgets, rows[level]) for at, level in KINDS["sigma"].items()}
+            part, budgets = f"{environment} {kappa_text(kappa)}", anchored.budgets(kappa, {})
+            label, names = f"{part} noise", {f"{part} σ={at:g}": level for at, level in KINDS["sigma"].items()}
+            rows, curves[part] = _judged(anchored, budgets, options.methods_or(METHODS), label, session)
+            settings |= {name: _setting(budgets, rows[level]) for name, level in names.items()}
+            parts[label] = next(iter(names))
             kinds[part] = {"kinds": _kinds(rows)}
             if OURS in rows[Level()]:
                 ours = {level: row[OURS] for level, row in rows.items()}
@@ -109,6 +111,7 @@ def produce(options: Options, session: Session) -> Produced:
         "protocol": neural_protocol(anchored.plan, kappa=list(options.kappa or KAPPAS)),
         "environment": ENVIRONMENT,
         "settings": settings,
+        "parts": parts,
         "noise": kinds,
         "claims": [claim._asdict() for claim in claims],
         "tests": compared,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from mccpo.algo import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
-from mccpo.algo.engine import Arrays
+from mccpo.algo.engine import Arrays, MisfitError, point_of
 from mccpo.curriculum import Curriculum
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
@@ -74,6 +75,11 @@ class Options:
         return self.kappa[0] if self.kappa else None
 
 
+def kappa_text(kappa: float) -> str:
+    """A κ as names of parts have it: every digit counts, or two levels would be one part."""
+    return f"κ={float(kappa)!r}"
+
+
 def describe(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of an environment in words and numbers; a curriculum by its size and a digest of its content."""
     return {name: _describe(value) for name, value in parameters.items()}
@@ -124,8 +130,19 @@ class Session:
         """The arrays that a stage goes on from, if it was begun before."""
         found = self.load(stage.label) if self.load is not None else None
         if self.progress is not None:
-            self.progress(stage, 0 if found is None else _point(found))
+            self.progress(stage, 0 if found is None else point_of(found))
         return found
+
+    @contextmanager
+    def resuming(self, stage: Stage) -> Iterator[Arrays | None]:
+        """Begins a stage that is trained inside; arrays that training cannot go on from are named by their part."""
+        try:
+            yield self.begin(stage)
+        except MisfitError as error:
+            raise InputError(
+                f"the checkpoint of '{stage.label}' is not one of this part: {error.why}",
+                fix="delete it from the run's checkpoints and resume; its part starts anew",
+            ) from error
 
     def after_point(
         self, stage: Stage, curves: Callable[[Snapshot[Any, Any]], Curves]
@@ -146,8 +163,3 @@ class Session:
         """Records a stage whose points may not have been trained now, because it was recalled or had ended before."""
         if self.record is not None:
             self.record(label, curves)
-
-
-def _point(arrays: Arrays) -> int:
-    """The point at which a snapshot was taken: how long its curves are."""
-    return next(len(array) for name, array in arrays.items() if name.startswith("['curves']"))

@@ -7,7 +7,6 @@ policies.json          for each part: the environment in full, the budgets, what
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,16 +25,14 @@ from mccpo._version import __version__
 from mccpo.algo import MethodSpec, as_numbers, execute, masked_softmax
 from mccpo.algo.network import Network
 from mccpo.algo.rollout import network_of
-from mccpo.curriculum import Curriculum, json_format
-from mccpo.env import ENVIRONMENTS, Activity, Environment, Group, make
-from mccpo.errors import InputError
+from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
+from mccpo.errors import InputError, MccpoError
 from mccpo.exact import Values
 from mccpo.strict_json import dump_json, read_json
 
 FORMAT = "mccpo-policies/1"
 TENSORS = "policies.safetensors"
 DOCUMENT = "policies.json"
-_ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "groups": Group}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +50,9 @@ class Policies:
     anchor: Values
     parameters: Float[np.ndarray, "seeds parameters"]
     seed: int
+
+    def __post_init__(self) -> None:
+        check_budgets(self.env.cost_names, self.budgets)
 
     @cached_property
     def network(self) -> Network:
@@ -73,11 +73,13 @@ class Policies:
 
 def write_policies(folder: Path, policies: Sequence[Policies]) -> None:
     """Keeps policies in a run's folder, each file whole or not at all."""
-    tensors = save({_key(one): np.ascontiguousarray(one.parameters, np.float32) for one in policies})
     parts: dict[str, dict[str, Any]] = {}
     for one in policies:
         part = parts.setdefault(one.part, _part(one))
+        if one.method.name in part["methods"] or dump_json({**part, "methods": {}}) != dump_json(_part(one)):
+            raise MccpoError(f"two parts of the run go by the name '{one.part}'")
         part["methods"][one.method.name] = asdict(one.method)
+    tensors = save({_key(one): np.ascontiguousarray(one.parameters, np.float32) for one in policies})
     document = {"format": FORMAT, "mccpo": __version__, "sha256": hashlib.sha256(tensors).hexdigest(), "parts": parts}
     atomic.write_bytes(folder / TENSORS, tensors)
     atomic.write_text(folder / DOCUMENT, dump_json(document, indent=2) + "\n")
@@ -90,46 +92,22 @@ def read_policies(folder: Path) -> list[Policies]:
         raise InputError(f"{folder / DOCUMENT} has the format {document.get('format')!r}", fix=f"give one of {FORMAT}")
     tensors = _tensors(folder, document.get("sha256"))
     try:
-        return [_policies(name, part, method, tensors) for name, part, method in _entries(document)]
+        found = [_policies(name, part, method, tensors) for name, part, method in _entries(document)]
     except InputError as error:
         raise InputError(f"{folder / DOCUMENT}: {error.what}", fix="train it again") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{folder / DOCUMENT} is damaged ({error!r})", fix="train it again") from error
+    if not found:
+        raise InputError(f"{folder / DOCUMENT} holds no policies", fix="train it again")
+    return found
 
 
 def digest(folder: Path) -> str:
-    """The digest of the policies that a folder keeps, by which a certificate knows what it is about."""
-    return str(read_json(folder / DOCUMENT, fix="train it again").get("sha256"))
-
-
-def describe_environment(env: Environment[Any]) -> dict[str, Any]:
-    """Every parameter of an environment as JSON has it, so that nothing depends on what a default is today."""
-    known = inspect.signature(ENVIRONMENTS[env.name]).parameters
-    values = {name: _encode(getattr(env, name)) for name in known}
-    if "curriculum" in values:
-        values.pop("curriculum_seed", None)  # the curriculum itself says more
-    return values
-
-
-def rebuild_environment(name: str, parameters: Mapping[str, Any]) -> Environment[Any]:
-    """The environment that was described."""
-    return make(name, **{key: _decode(key, value) for key, value in parameters.items()})
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, Curriculum):
-        return json.loads(json_format.render(value.to_raw()))
-    if isinstance(value, tuple):
-        return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
-    return value
-
-
-def _decode(name: str, value: Any) -> Any:
-    if name == "curriculum":
-        return Curriculum.from_raw(json_format.parse(json.dumps(value).encode(), "the curriculum"))
-    if name in _ROWS:
-        return tuple(_ROWS[name](**entry) for entry in value)
-    return value
+    """A digest of all that a folder keeps of its policies, by which a certificate knows what it is about."""
+    whole = hashlib.sha256()
+    for name in (DOCUMENT, TENSORS):
+        whole.update(hashlib.sha256(_content(folder / name)).digest())
+    return whole.hexdigest()
 
 
 def _key(one: Policies) -> str:
@@ -155,15 +133,20 @@ def _entries(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], dic
 
 def _tensors(folder: Path, expected: object) -> dict[str, np.ndarray]:
     path = folder / TENSORS
+    content = _content(path)
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise InputError(f"{path} does not hold the policies that {DOCUMENT} describes", fix="train it again")
     try:
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != expected:
-            raise InputError(f"{path} does not hold the policies that {DOCUMENT} describes", fix="train it again")
         return dict(load(content))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="train it again") from error
     except SafetensorError as error:
         raise InputError(f"{path} is damaged: {error}", fix="train it again") from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="train it again") from error
 
 
 def _policies(name: str, part: dict[str, Any], method: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> Policies:
@@ -176,6 +159,8 @@ def _policies(name: str, part: dict[str, Any], method: dict[str, Any], tensors: 
         parameters=tensors[f"{name}/{method['name']}"],
         seed=int(part["seed"]),
     )
+    if missing := [cost for cost in found.env.constrained if cost not in found.budgets]:
+        raise InputError(f"{name} has no budget on {', '.join(missing)}", fix="train it again")
     as_numbers(found.method, found.env)  # fails on a method that this version cannot execute
     expected = json.loads(dump_json(asdict(found.network)))
     if part["network"] != expected or found.parameters.shape[1:] != (found.network.size,):

@@ -26,6 +26,7 @@ import abc
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from mccpo.env import Environment
@@ -208,22 +209,37 @@ def check(texts: Iterable[str], env: Environment[Any]) -> tuple[Rule, ...]:
     return rules
 
 
-def translate(texts: Iterable[str], env: Environment[Any], anchor_costs: Mapping[str, float] | None) -> Requirements:
-    """Budgets for all rules; of several rules on one cost the tightest holds."""
+def translate(
+    texts: Iterable[str],
+    env: Environment[Any],
+    anchor_costs: Mapping[str, float] | None,
+    asked: Mapping[str, float] = MappingProxyType({}),
+    usual: Mapping[str, float] = MappingProxyType({}),
+) -> Requirements:
+    """Budgets for all rules. Of several on one cost the tightest holds, among them those `asked` for in numbers.
+
+    `usual` are the budgets of costs that nobody says anything about. A rule may be looser than these, and then says so.
+    """
     rules = check(texts, env)
     budgets: dict[str, float] = {}
-    for rule in rules:
-        cost, budget = rule.budget(env, anchor_costs)
-        budgets[cost] = min(budget, budgets.get(cost, budget))
-    return Requirements(budgets, tuple(_shown(rule, env, anchor_costs, budgets) for rule in rules))
+    found = [(rule, *rule.budget(env, anchor_costs)) for rule in rules]
+    for _, cost, budget in found:
+        budgets[cost] = min(budget, budgets.get(cost, budget), asked.get(cost, budget))
+    told = (
+        rule.explain(env, anchor_costs) + _beside(cost, budget, budgets[cost], asked, usual)
+        for rule, cost, budget in found
+    )
+    return Requirements(budgets, tuple(told))
 
 
-def _shown(
-    rule: Rule, env: Environment[Any], anchor_costs: Mapping[str, float] | None, budgets: Mapping[str, float]
-) -> str:
-    cost, budget = rule.budget(env, anchor_costs)
-    implied = "" if budget == budgets[cost] else f"; another rule is tighter, and holds: {cost} ≤ {budgets[cost]:.4g}"
-    return rule.explain(env, anchor_costs) + implied
+def _beside(cost: str, budget: float, held: float, asked: Mapping[str, float], usual: Mapping[str, float]) -> str:
+    """How a rule's budget stands to others on the same cost, where it is not the tightest."""
+    if budget > held:
+        other = "what --kappa or --budget asks for" if asked.get(cost) == held else "another rule"
+        return f"; {other} is tighter, and holds: {cost} ≤ {held:.4g}"
+    if cost not in asked and budget > usual.get(cost, budget):
+        return f"; this is looser than without the rule, where it would be {cost} ≤ {usual[cost]:.4g}"
+    return ""
 
 
 def _tutor(rule: Rule, env: Environment[Any]) -> Tutoring[Any]:

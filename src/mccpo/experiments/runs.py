@@ -31,7 +31,7 @@ from mccpo import atomic
 from mccpo._version import __version__
 from mccpo.algo import Snapshot
 from mccpo.algo.engine import to_arrays
-from mccpo.errors import InputError
+from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments.policies import DOCUMENT, Policies, read_policies, write_policies
 from mccpo.strict_json import dump_json, read_json
@@ -52,6 +52,7 @@ class RunFolder:
         self.configuration = dict(configuration)
         self._begun = time.monotonic()
         self._saved: dict[str, float] = {}
+        self._labels: dict[Path, str] = {}
         self._spent = 0.0
         manifest = path / "manifest.json"
         if resume:
@@ -97,7 +98,10 @@ class RunFolder:
         return float(seconds) if isinstance(seconds, int | float) else 0.0
 
     def _checkpoint(self, label: str) -> Path:
-        return self.path / "checkpoints" / f"{label.replace(' ', '-').replace('/', '-')}.safetensors"
+        path = self.path / "checkpoints" / f"{label.replace(' ', '-').replace('/', '-')}.safetensors"
+        if (other := self._labels.setdefault(path, label)) != label:
+            raise MccpoError(f"the parts '{other}' and '{label}' of the run have one checkpoint")
+        return path
 
     def _write_manifest(self, *, finished: bool) -> dict[str, Any]:
         manifest = {
@@ -135,7 +139,10 @@ def read_run(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     manifest = read_json(run / "manifest.json", fix=_NO_RUN)
     if not manifest.get("finished"):
         raise InputError(f"{run} is not finished", fix="finish it with --resume")
-    return manifest, read_json(run / "results.json", fix=_NO_RUN)
+    results = read_json(run / "results.json", fix=_NO_RUN)
+    if not (results.get("table") or results.get("tables")):
+        raise InputError(f"{run / 'results.json'} has no tables", fix="run it again")
+    return manifest, results
 
 
 def load_policies(run: Path) -> list[Policies]:

@@ -18,7 +18,7 @@ from mccpo.evaluation import Curves, Summary
 from mccpo.experiments import neural, paper
 from mccpo.experiments.finite import Outcome, tests
 from mccpo.experiments.neural import ANCHOR
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.table import NOTE_JUDGED, Produced, description, met, neural_protocol, reported
 from mccpo.experiments.verdicts import verdicts
 
@@ -67,7 +67,13 @@ class Study:
 
     @property
     def title(self) -> str:
-        return f"{self.environment} κ={next(iter(self.budgets)):g}"
+        return f"{self.environment} {kappa_text(next(iter(self.budgets)))}"
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The parts of the run, and the setting that shows each: further κ are points of a front, not a setting."""
+        first = next(iter(self.budgets))
+        return {_label(self.environment, kappa): self.title if kappa == first else "" for kappa in self.budgets}
 
 
 class Search(NamedTuple):
@@ -105,6 +111,7 @@ def produce(options: Options, session: Session) -> Produced:
         "protocol": neural_protocol(plan, kappa=list(studies[0].budgets), gamma=env.gamma, horizon=env.horizon),
         "environment": description(env),
         "settings": named | swept,
+        "parts": {part: shown for study in studies for part, shown in study.parts.items()},
         "fronts": fronts(studies[0]),
         "searches": [one._asdict() for found in searches for one in found],
         "tests": {
@@ -125,6 +132,10 @@ def weigh(form: str, weight: float) -> MethodSpec:
 
 def _name(form: str, weight: float) -> str:
     return f"{form}@{weight:g}"
+
+
+def _label(environment: str, kappa: float) -> str:
+    return f"{environment} shaping {kappa_text(kappa)}"
 
 
 def _study(environment: str, options: Options, session: Session) -> Study:
@@ -151,7 +162,7 @@ def _study(environment: str, options: Options, session: Session) -> Study:
 def _train(
     anchored: neural.Anchored, learners: list[MethodSpec], kappa: float, session: Session
 ) -> dict[str, neural.Trained]:
-    budgets, label = anchored.budgets(kappa, {}), f"{anchored.env.name} shaping κ={kappa:g}"
+    budgets, label = anchored.budgets(kappa, {}), _label(anchored.env.name, kappa)
     trained = neural.train(anchored, learners, budgets, label, session)
     neural.keep(anchored, trained, budgets, label, session)
     return trained
@@ -240,7 +251,7 @@ def finding(searches: Sequence[Search], seeds: int) -> str:
     parts = [
         f"{'none' if found.best is None else f'{found.best_return:.2f} ({found.best})'} against "
         f"{found.mc_cpo_return:.2f} ({found.mc_cpo_satisfaction * seeds:.0f} of {seeds}) for {found.environment} "
-        f"κ={found.kappa:g}"
+        f"{kappa_text(found.kappa)}"
         for found in searches
     ]
     return (
@@ -267,7 +278,7 @@ def _unready(row: Row) -> float:
 
 def _at(found: Search, seeds: int) -> str:
     ours = (
-        f"On {found.environment} at κ = {found.kappa:g}, one training of MC-CPO returns {found.mc_cpo_return:.2f} and "
+        f"On {found.environment} at κ = {found.kappa}, one training of MC-CPO returns {found.mc_cpo_return:.2f} and "
         f"meets the budgets in {found.mc_cpo_satisfaction * seeds:.0f} of {seeds} seeds; of {found.tried} weights of "
         f"shaping, each trained with as many seeds, {found.meeting or 'none'} "
         f"{'meet' if found.meeting > 1 else 'meets'} them in every seed"

@@ -9,7 +9,7 @@ from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.experiments import feasibility, neural, paper
 from mccpo.experiments.finite import Outcome, tests
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.table import NOTE_JUDGED, Produced, description, neural_protocol, reported
 from mccpo.experiments.verdicts import verdicts
 
@@ -42,7 +42,7 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
     for part in (environment, *beside):
         anchored = neural.anchor(make(part, **options.parameters), options, session)
         for kappa in options.kappa or (KAPPAS if part == environment else KAPPAS[:1]):
-            name, budgets = f"{part} κ={kappa:g}", anchored.budgets(kappa, {})
+            name, budgets = f"{part} {kappa_text(kappa)}", anchored.budgets(kappa, {})
             outcome = neural.run(anchored, options.methods, budgets, name, session)
             why = feasibility.examine(anchored, outcome.rows, budgets, name, session)
             with_paper = part == environment and kappa == PAPER_KAPPA and not options.parameters
@@ -56,6 +56,7 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
         "protocol": neural_protocol(plan, gamma=env.gamma, horizon=env.horizon),
         "environment": description(env),
         "settings": settings,
+        "parts": {name: name for name in settings},
         "tests": found,
         "notes": [NOTE_JUDGED, NOTE_SLACK, NOTE_BASELINES],
     }

@@ -19,7 +19,7 @@ from mccpo.logs.table import BETWEEN_CONCEPTS
 
 ALPHA = 0.08
 K0 = 0.2
-_CHUNK = 2_000_000
+_CHUNK = 500_000  # small enough for the processor to keep at hand
 
 
 class Practice(NamedTuple):

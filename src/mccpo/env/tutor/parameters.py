@@ -16,7 +16,12 @@ PER_CONCEPT = ("K0", "eta", "guess", "slip", "ease", "success", "failure")
 
 def per_concept(value: Any) -> Any:
     """Lists and tuples as arrays; a number stays one."""
-    return np.asarray(value, np.float32) if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple):
+        return value
+    try:
+        return np.asarray(value, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{value!r} is no list of numbers", fix="give one number, or one for each concept") from error
 
 
 def check_length(name: str, value: PerConcept, concepts: tuple[str, ...]) -> None:

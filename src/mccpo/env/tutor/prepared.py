@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
 from mccpo.env.tutor.parameters import PerConcept, check_length, per_concept
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.errors import InputError
 
 EVERYONE = (Group("all", share=1.0),)
 
@@ -46,7 +48,8 @@ class PreparedJudge(Tutoring[Practised]):
     and each wrong answer so far adds, older ones counting less. The tutor sees what it saw in training, an estimate by
     knowledge tracing with its own K0, eta, guess and slip. What is felt, learnt and priced goes by the chance p of a
     right answer: r_E by p in place of K, ΔK by the change of p, and c2 and c4 by the change to be expected. A concept
-    is ready in truth where p of all its prerequisites reaches θ.
+    is ready in truth where p of all its prerequisites reaches θ. Of a group, K0 multiplies the odds of a right answer
+    at the start, and eta what practice adds to their logarithm.
     """
 
     name: ClassVar[str] = "prepared-judge"
@@ -61,6 +64,11 @@ class PreparedJudge(Tutoring[Practised]):
         check_groups(self.groups)
         for name in ("ease", "success", "failure"):
             check_length(name, getattr(self, name), self.curriculum.concepts)
+        if not 0 <= self.decay < 1:
+            raise InputError(f"decay is {self.decay}", fix="give a number from 0 up to, not including, 1")
+        for group in self.groups:
+            if not (0 < group.K0 < math.inf and 0 <= group.eta < math.inf):
+                raise InputError(f"{group.name} has K0 {group.K0} and eta {group.eta}", fix="give factors above 0")
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -69,11 +77,12 @@ class PreparedJudge(Tutoring[Practised]):
     @property
     def largest_fall(self) -> float:
         """What forgetting and wrong answers can cost at most: from the highest chance there is to the lowest."""
-        reach = 1 / (1 - np.asarray(self.decay))
-        best = np.asarray(self.ease) + reach * np.maximum(self.success, 0)
-        worst = np.asarray(self.ease) + reach * np.minimum(np.minimum(self.success, self.failure), 0)
-        chance = 1 / (1 + np.exp(-np.stack(np.broadcast_arrays(best, worst))))
-        return float((chance[0] - chance[1]).max())
+        start, pace = self._of_groups()
+        ease = np.asarray(self.ease) + start[:, None]
+        reach = pace[:, None] / (1 - self.decay)  # what all that still counts can weigh
+        best = ease + reach * np.maximum(np.maximum(self.success, self.failure), 0)
+        worst = ease + reach * np.minimum(np.minimum(self.success, self.failure), 0)
+        return float((1 / (1 + np.exp(-best)) - 1 / (1 + np.exp(-worst))).max())
 
     def latent(self, key: PRNGKeyArray) -> Practised:
         bounds = jnp.cumsum(jnp.array([group.share for group in self.groups]))
@@ -106,9 +115,13 @@ class PreparedJudge(Tutoring[Practised]):
 
     def chances(self, practised: Practised) -> Float[Array, " concepts"]:
         """The chance of a right answer on each concept."""
-        pace = jnp.array([group.eta for group in self.groups])[practised.group]
+        start, pace = (jnp.asarray(each, jnp.float32)[practised.group] for each in self._of_groups())
         added = self.each(self.success) * practised.successes + self.each(self.failure) * practised.failures
-        return jax.nn.sigmoid(self.each(self.ease) + pace * added)
+        return jax.nn.sigmoid(self.each(self.ease) + start + pace * added)
+
+    def _of_groups(self) -> tuple[Float[np.ndarray, " groups"], Float[np.ndarray, " groups"]]:
+        """What each group adds to the log-odds at the start, and the factor on what practice adds."""
+        return np.log([group.K0 for group in self.groups]), np.array([group.eta for group in self.groups])
 
     def _after(
         self, practised: Practised, lesson: Lesson, correct: Bool[Array, ""], weight: Float[Array, ""]

@@ -126,14 +126,15 @@ def _padded(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _write_routes(world: World, home: Path) -> None:
     home.mkdir()
-    second, third, _ = world.level
+    second, third, fourth = world.level
     above = world.exercises
     names = {str(number): f"concept {number}" for number in range(above)}
     names |= {str(above + node): f"topic {node}" for node in range(world.nodes[1])}
     names |= {str(above + world.nodes[1] + node): f"field {node}" for node in range(world.nodes[0])}
-    routes = [
-        f"field {second[number]}----topic {third[number]}----concept {number}" for number in range(world.exercises)
-    ]
+    # Within a node of the fourth level the first concept stands above the others: it is asked for, and leads on.
+    leads = np.searchsorted(fourth, fourth)
+    ends = [f"concept {lead}----concept {at}" if lead < at else f"concept {at}" for at, lead in enumerate(leads)]
+    routes = [f"field {second[at]}----topic {third[at]}----{end}" for at, end in enumerate(ends)]
     items = np.arange(world.items)
     two = world.asks_for_two(items)
     questions = {

@@ -39,7 +39,8 @@ def _users(path: Path) -> pl.DataFrame | None:
         return None
     frame = open_table(users, ("uuid", *USER_GROUPS)).frame
     return frame.select(
-        pl.col("uuid").alias("learner"), *(pl.col(name).alias(f"group_{name}") for name in USER_GROUPS)
+        pl.col("uuid").alias("learner"),
+        *(pl.when(pl.col(name) != "").then(pl.col(name)).alias(f"group_{name}") for name in USER_GROUPS),
     ).collect()
 
 
