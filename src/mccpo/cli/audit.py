@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -58,6 +59,7 @@ def audit(
     out: Annotated[
         Path | None, Parameter(help=f"A folder for {PAGE} and {RESULT}; nothing is written by default.")
     ] = None,
+    table: Annotated[Path | None, Parameter(help="Also write the canonical table here, as parquet.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Measure how often answers are right and bring no gain of mastery.
@@ -67,28 +69,30 @@ def audit(
     """
     from mccpo.logs import read
     from mccpo.logs.audit import audit as run
+    from mccpo.logs.table import writing
     from mccpo.report.audit import render
     from mccpo.report.audit_words import Subject, as_json
 
     if not -24 < hours_ahead < 24:
         raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
-    table = read(logs, format, parse_pairs(map or [], "--map", str) or None)
+    events = read(logs, format, parse_pairs(map or [], "--map", str) or None)
     fewest = minimum if minimum is not None else (20 if format == "xes3g5m" else 30)
-    models = tuple(dict.fromkeys(model)) if table["concept"].null_count() < table.height else ()
-    if not models and table["signal"].null_count() == table.height:
+    models = tuple(dict.fromkeys(model)) if events["concept"].null_count() < events.height else ()
+    if not models and events["signal"].null_count() == events.height:
         raise InputError(
             f"{logs} has neither concepts nor a signal of mastery", fix="give logs that name concepts, for a model"
         )
-    gains: dict[str, Any] = {name: gain_by(table, name, alpha, restarts, seed) for name in models}
-    found = run(
-        table,
-        gains,
-        threshold=threshold,
-        retained=_retained(table, fewest, episodes, seed),
-        by=by or None,
-        main=main,
-        hours_ahead=hours_ahead,
-    )
+    with nullcontext() if table is None else writing(events, table):
+        gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
+        found = run(
+            events,
+            gains,
+            threshold=threshold,
+            retained=_retained(events, fewest, episodes, seed),
+            by=by or None,
+            main=main,
+            hours_ahead=hours_ahead,
+        )
     words: dict[str, str] = {name: _words(name, alpha, restarts) for name in models}
     subject = Subject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), words)
     result = as_json(found, subject)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,12 +175,22 @@ def _in_batches(
     quick = [*columns({name: each.quick for name, each in fields.items()}), pl.lit(0, pl.UInt8).alias(_REASON)]
     whole = [*columns({name: each.value for name, each in fields.items()}), reason]
     doubtful = [name for name, each in fields.items() if each.faults]
-    parts = [frame.head(0).select(whole).collect()]
-    for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True, engine="streaming"):
+
+    def judged(batch: pl.DataFrame) -> pl.DataFrame:
         part = batch.lazy().select(quick if not other_reasons else whole).collect()
         if not other_reasons and any(part[name].null_count() for name in doubtful):
             part = batch.lazy().select(whole).collect()
-        parts.append(part)
+        return part
+
+    parts = [frame.head(0).select(whole).collect()]
+    with ThreadPoolExecutor(1) as pool:  # one batch is judged while the next is read
+        ahead = None
+        for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True, engine="streaming"):
+            if ahead is not None:
+                parts.append(ahead.result())
+            ahead = pool.submit(judged, batch)
+        if ahead is not None:
+            parts.append(ahead.result())
     return pl.concat(parts)
 
 

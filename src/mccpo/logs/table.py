@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,15 @@ def write(table: pl.DataFrame, path: str | Path) -> None:
     """Writes a canonical table as parquet, whole or not at all."""
     with atomic.replacing(path) as scratch:
         table.write_parquet(scratch, compression="zstd", compression_level=1, statistics=False)
+
+
+@contextmanager
+def writing(table: pl.DataFrame, path: str | Path) -> Iterator[None]:
+    """Writes a canonical table while something else is done with it; both are done when this ends."""
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write, table, path)
+        yield
+        written.result()
 
 
 def read(path: str | Path) -> pl.DataFrame:

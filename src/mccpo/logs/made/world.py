@@ -52,11 +52,8 @@ class World:
 
     @cached_property
     def stage(self) -> Int[np.ndarray, " exercises"]:
-        """0 elementary, 1 junior, 2 senior: rising within a node of the second level."""
-        second = self.level[0]
-        place = np.arange(self.exercises) - np.searchsorted(second, second)
-        size = np.bincount(second, minlength=self.nodes[0])[second]
-        return place * len(STAGES) // np.maximum(size, 1)
+        """0 elementary, 1 junior, 2 senior: the same for all of a node of the second level, as in Junyi's release."""
+        return self.level[0] * len(STAGES) // self.nodes[0]
 
     def asks_for_two(self, item: Int[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
         """Which problems ask for the exercise after their own, too."""
