@@ -308,14 +308,18 @@ def test_settings_of_other_commands_are_checked_without_loading_anything_heavy()
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_command_takes_a_flag_that_belongs_to_all(name):
-    module = Path(sys.modules["mccpo.cli"].__file__).parent / f"{name}.py"
-    if not module.exists():
-        pytest.skip(f"the command {name} is not there")
     command = build_app()[name]
-    leaves = [command[leaf] for leaf in command if not leaf.startswith("-")] if name == "curriculum" else [command]
-    for leaf in leaves:
+    leaves = [command[leaf] for leaf in command if not leaf.startswith("-")]
+    for leaf in leaves or [command]:
         flags = {flag for argument in leaf.assemble_argument_collection() for flag in argument.names}
-        assert not flags & {"--config", "--debug", "--print-config", "--data"}
+        assert flags
+        assert not flags & {"--config", "--debug", "--print-config", "--cache"}
+
+
+def test_the_variable_that_names_the_data_is_a_setting_of_the_tables_from_logs(capsys, monkeypatch):
+    monkeypatch.setenv("MCCPO_DATA", "elsewhere")
+    assert main(["reproduce", "junyi", "--print-config", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["data"] == "elsewhere"
 
 
 def test_pairs_are_read_from_commas_and_repeats():

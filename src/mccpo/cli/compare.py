@@ -14,7 +14,11 @@ from mccpo.errors import InputError
 
 def compare(
     *environments: Annotated[
-        str, Parameter(help="One or more of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt.")
+        str,
+        Parameter(
+            help="One or more of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt, or a folder that "
+            "`mccpo prepare` made."
+        ),
     ],
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,

@@ -25,14 +25,21 @@ def evaluate(
     part: Annotated[
         str | None, Parameter(help="One part of the run, such as 'tutor-15 κ=0.9'; all by default.")
     ] = None,
+    on: Annotated[
+        str | None,
+        Parameter(help="Another environment than that of training, such as the judge.json of a prepared folder."),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Judge the policies that a run keeps on fresh episodes, which played no part in their selection."""
+    from mccpo.env import make
     from mccpo.experiments import evaluate as experiment
     from mccpo.experiments.runs import load_policies
 
-    found = experiment.choose(load_policies(run), method, part)
-    tables = experiment.evaluate(found, episodes=episodes, seed=seed)
+    kept = load_policies(run)
+    found = experiment.choose(kept, method, part)
+    where = None if on is None else make(on)
+    tables = experiment.evaluate(found, episodes=episodes, seed=seed, on=where, beside=kept)
     whole = tables[0] if len(tables) == 1 else {"tables": {one["table"]: one for one in tables}}
     emit(whole, as_json=json, text=lambda: _text(tables))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -167,6 +168,7 @@ def _require(results: list[dict[str, Any]]) -> None:
 
 def _free(name: str) -> Path:
     """The first folder of that name under runs/ that is not there yet."""
+    name = name.replace(os.sep, "-")  # that of an environment may be a path
     place, count = Path("runs") / name, 1
     while place.exists():
         count += 1

@@ -13,7 +13,13 @@ from mccpo.errors import InputError
 
 
 def train(
-    environment: Annotated[str, Parameter(help="One of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt.")],
+    environment: Annotated[
+        str,
+        Parameter(
+            help="One of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt, or a folder that `mccpo "
+            "prepare` made."
+        ),
+    ],
     /,
     *,
     method: Annotated[str, Parameter(help="What is trained.")] = "mc-cpo",

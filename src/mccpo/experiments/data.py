@@ -48,7 +48,12 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
         "title": f"{name}: an environment made from logs",
         "protocol": neural_protocol(anchored.plan, gamma=env.gamma, horizon=env.horizon),
         "environment": description(env),
-        "data": told | {"account": dataset.logs.account.as_dict(), "decoupling": prevalence(dataset)},
+        "data": told
+        | {
+            "account": dataset.logs.account.as_dict(),
+            "decoupling": prevalence(dataset),
+            "decoupling in the paper": paper.prevalence(name),
+        },
         "settings": settings,
         "parts": {part: part for part in curves},
         "tests": {

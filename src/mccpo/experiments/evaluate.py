@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from mccpo.algo.neural import EVALUATION_EPISODES
+from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.experiments import neural
 from mccpo.experiments.finite import tests
@@ -15,6 +17,10 @@ from mccpo.experiments.table import description
 NOTE_FRESH = (
     "Every row is a mean over episodes that were played for this table alone, of the policies that the run keeps. "
     "Budgets, and the unconstrained policies that RHSI refers to, are the run's."
+)
+NOTE_ELSEWHERE = (
+    "The policies were trained in another environment. Budgets are the same shares as there of what the unconstrained "
+    "policies of the run cost here, and RHSI refers to what these return here."
 )
 NOTE_SAME = (
     "The seed is that of the run: these are the very episodes of its own tables, as many of them as were asked for."
@@ -36,19 +42,49 @@ def choose(found: Sequence[Policies], method: str | None, part: str | None) -> l
 
 
 def evaluate(
-    found: Sequence[Policies], *, episodes: int = EVALUATION_EPISODES, seed: int | None = None
+    found: Sequence[Policies],
+    *,
+    episodes: int = EVALUATION_EPISODES,
+    seed: int | None = None,
+    on: Environment[Any] | None = None,
+    beside: Sequence[Policies] = (),
 ) -> list[dict[str, Any]]:
-    """A table for each environment, in the shape of `compare`'s; without a seed, of another than the run's."""
+    """A table for each environment, in the shape of `compare`'s; without a seed, of another than the run's.
+
+    With `on`, the policies are judged there instead of where they were trained. The unconstrained policies that
+    budgets then refer to are looked for among these and those `beside` them.
+    """
     if not 1 <= episodes <= 10**6:
         raise InputError(f"episodes is {episodes}", fix="give a whole number from 1 to 1000000")
     drawn = (found[0].seed + 1) % 2**32 if seed is None else seed
     if not 0 <= drawn < 2**32:
         raise InputError(f"seed is {drawn}", fix="give a whole number from 0 to 4294967295")
+    if on is not None:
+        moved = [_moved(one, on, [*found, *beside], episodes, drawn) for one in found]
+        return [_table(moved, episodes, drawn, NOTE_ELSEWHERE)]
+    note = NOTE_SAME if drawn == found[0].seed else NOTE_FRESH
     environments = dict.fromkeys(one.env.name for one in found)
-    return [_table([one for one in found if one.env.name == name], episodes, drawn) for name in environments]
+    return [_table([one for one in found if one.env.name == name], episodes, drawn, note) for name in environments]
 
 
-def _table(found: Sequence[Policies], episodes: int, seed: int) -> dict[str, Any]:
+def _moved(one: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
+    """Policies in an environment that they were not trained in, with budgets and an anchor of its own."""
+    if (env.action_names, env.num_features) != (one.env.action_names, one.env.num_features):
+        raise InputError(f"{one.part} was trained to teach other concepts than {env.name} has", fix="name another")
+    free = [each for each in others if each.method.name == neural.ANCHOR and each.env.name == one.env.name]
+    if not free:
+        raise InputError(
+            f"the run keeps no {neural.ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
+        )
+    same = next((each for each in free if each.part == one.part), free[0])
+    anchor = neural.worth(env, same.parameters, episodes=episodes, seed=seed)
+    shares = {cost: budget / (one.anchor.costs[cost] or 1.0) for cost, budget in one.budgets.items()}
+    return replace(
+        one, env=env, anchor=anchor, budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()}
+    )
+
+
+def _table(found: Sequence[Policies], episodes: int, seed: int, note: str) -> dict[str, Any]:
     env = found[0].env
     parts = dict.fromkeys(one.part for one in found)
     settings = {name: _setting([one for one in found if one.part == name], episodes, seed) for name in parts}
@@ -64,7 +100,7 @@ def _table(found: Sequence[Policies], episodes: int, seed: int) -> dict[str, Any
             for name, setting in settings.items()
             for test, result in tests(setting["rows"]).items()
         },
-        "notes": [NOTE_SAME if seed == found[0].seed else NOTE_FRESH],
+        "notes": [note],
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from mccpo.algo import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
 from mccpo.algo.engine import gather
@@ -182,12 +182,18 @@ def judged_elsewhere(
 
     Everything is relative to what the unconstrained policies cost and return there.
     """
-    free, seed = method_spec(ANCHOR), anchored.plan.seed
-    seen = evaluate_neural(env, [free], anchored.runs.selected[:1], episodes=EVALUATION_EPISODES, seed=seed)
-    worth = _mean([_values(env, seen, 0, place) for place in range(anchored.plan.seeds)])
-    there = replace(anchored, env=env, anchor=worth)
+    free = worth(env, anchored.runs.selected[0], episodes=EVALUATION_EPISODES, seed=anchored.plan.seed)
+    there = replace(anchored, env=env, anchor=free)
     budgets = there.budgets(kappa, {})
     return {name: measured(there, one, budgets) for name, one in trained.items()}, budgets
+
+
+def worth(
+    env: Environment[Any], policies: Float[np.ndarray, "seeds parameters"], *, episodes: int, seed: int
+) -> Values:
+    """What unconstrained policies cost and return on fresh episodes of an environment, on average over seeds."""
+    seen = evaluate_neural(env, [method_spec(ANCHOR)], policies[None], episodes=episodes, seed=seed)
+    return _mean([_values(env, seen, 0, place) for place in range(len(policies))])
 
 
 def row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:

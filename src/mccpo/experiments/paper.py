@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -41,9 +42,24 @@ def tables() -> dict[str, Any]:
 def rows(table: str) -> Rows:
     """A table's rows by method and metric."""
     return {
-        method: {_name(table, method, metric): _reported(cell) for metric, cell in cells.items()}
-        for method, cells in tables()[table]["rows"].items()
+        method: {_name(table, method, metric): _reported(cell) for metric, cell in _cells(row)}
+        for method, row in tables()[table]["rows"].items()
     }
+
+
+def prevalence(table: str) -> dict[str, float] | None:
+    """How often the paper found answers that are right and bring no gain in the data of a table: events and share."""
+    found = tables().get(table, {}).get("prevalence")
+    return None if found is None else {name: float(found[name]) for name in ("events", "analysed", "rate")}
+
+
+def _cells(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The cells of a row; multipliers that are listed together are those of the costs in turn."""
+    for metric, cell in row.items():
+        if metric == "lambda":
+            yield from zip(("lambda_c2", "lambda_c3", "lambda_c4"), cell, strict=True)
+        else:
+            yield metric, cell
 
 
 def _name(table: str, method: str, metric: str) -> str:

@@ -167,23 +167,20 @@ def prepare(
     base = _base(Curriculum.from_raw(graph), learner)
     if labels is not None:
         base["groups"] = groups_of(labels, ours, settings, base["K0"], base["eta"])
-    lengths = kept.group_by("episode").len()["len"].to_numpy()
-    base |= {"theta": chosen.theta, "horizon": chosen.horizon or max(2, round(float(lengths.mean())))}
+    base |= {"theta": chosen.theta, "horizon": chosen.horizon or max(2, round(_mean_length(kept)))}
     tutor, engaged = _tutor(base, learner, ours)
     judge, judged = _judge(base, harmless(judging), theirs)
     document = {
         "format": FORMAT,
         "from": dict(origin or {}),
         "choices": asdict(chosen),
-        "graph": _described(graph, curriculum),
+        **_described(graph, tutor),
         "events": {"in the table": table.height, "on the graph": on_graph.height, "in episodes": kept.height},
-        "episodes": {"count": len(lengths), "mean length": float(lengths.mean()), "horizon": tutor.horizon},
+        **_counted(kept, tutor),
         "learners": {"tutor": len(np.unique(ours.learner)), "judge": len(np.unique(theirs.learner))},
         "engagement": {"tutor": engaged._asdict(), "judge": judged._asdict()},
         "demand": {"mean of": asked, "least": float(tutor.demand.min()), "most": float(tutor.demand.max())},
-        "groups": [group._asdict() for group in tutor.groups],
         "fits": fits,
-        "sha256 of the episodes": _digest(kept),
     }
     return Prepared(graph, tutor, judge, learner, judging, kept, document)
 
@@ -234,9 +231,21 @@ def _with_demand(graph: RawGraph, curriculum: Curriculum, demand: Float[np.ndarr
     return RawGraph(tuple(rows), graph.source).labelled_as(graph)
 
 
-def _described(graph: RawGraph, curriculum: Curriculum) -> dict[str, Any]:
-    size = {"concepts": len(curriculum), "edges": len(curriculum.edges), "provenance": graph.provenances()}
-    return size if graph.derived is None else size | {"derived": str(graph.derived)}
+def _mean_length(kept: pl.DataFrame) -> float:
+    return kept.height / kept["episode"].n_unique()
+
+
+def _described(graph: RawGraph, tutor: PreparedTutor) -> dict[str, Any]:
+    """What the document says of the graph, and of the groups on it."""
+    size = {"concepts": len(tutor.curriculum), "edges": len(tutor.curriculum.edges), "provenance": graph.provenances()}
+    derived = {} if graph.derived is None else {"derived": str(graph.derived)}
+    return {"graph": size | derived, "groups": [group._asdict() for group in tutor.groups]}
+
+
+def _counted(kept: pl.DataFrame, tutor: PreparedTutor) -> dict[str, Any]:
+    """What the document says of the episodes."""
+    count = {"count": kept["episode"].n_unique(), "mean length": _mean_length(kept), "horizon": tutor.horizon}
+    return {"episodes": count, "sha256 of the episodes": _digest(kept)}
 
 
 def _base(curriculum: Curriculum, learner: BKT) -> dict[str, Any]:

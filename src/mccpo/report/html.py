@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from mccpo import atomic
 from mccpo.errors import InputError
 from mccpo.evaluation.curves import Curves
-from mccpo.report import numbers, tables
+from mccpo.report import from_logs, numbers, tables
 from mccpo.report.cells import infeasible_details
 from mccpo.report.figures import Gallery, galleries
 from mccpo.report.finding import finding, tally
@@ -96,7 +96,7 @@ def _section(results: Results, curves: TrainingCurves, name: str, heading: str) 
     for place, setting in enumerate(results.settings, start=1):
         told = _setting(setting, f"{name}t{place}")
         parts += [el("details", el("summary", setting.name), *told)] if many and place > 1 else told
-    parts += [*_supplement(results.more, ""), tables.tests_table(results)]
+    parts += [*_supplement(results.more, ""), from_logs.section(results.data), tables.tests_table(results)]
     if results.notes:
         parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
     parts += [_gallery(gallery) for gallery in galleries(results, _by_setting(results, curves), name)]

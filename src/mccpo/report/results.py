@@ -8,6 +8,7 @@ from typing import Any
 
 from mccpo.errors import InputError
 from mccpo.report.checks import Json, as_list, as_mapping, as_number, as_numbers, as_texts
+from mccpo.report.from_logs import FromLogs, from_logs
 from mccpo.report.supplement import Infeasible, Noise, Supplement, infeasible, noise
 from mccpo.report.vocabulary import VERDICTS, in_order, split_variant
 
@@ -105,6 +106,7 @@ class Results:
     front_optimum: list[dict[str, float]]
     paper_points: tuple[PaperPoint, ...]
     noise: Noise
+    data: FromLogs | None
     notes: tuple[str, ...]
     more: Supplement  # of the table as a whole; where there is one setting, all is that setting's
 
@@ -127,6 +129,7 @@ class Results:
             tests={name: _test(test, f"{table}: tests, {name}") for name, test in tests.items()},
             **_fronts(raw, table),
             noise=noise(raw.get("noise"), f"{table}: noise"),
+            data=from_logs(raw.get("data"), f"{table}: data"),
             notes=as_texts(raw.get("notes"), f"{table}: notes"),
             more=Supplement.parse(raw, table) if raw.get("settings") else Supplement(),
         )

@@ -1,0 +1,206 @@
+"""`prepare` as a user calls it, and what follows it: `compare`, `evaluate`, `reproduce --data`."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mccpo.algo import NeuralPlan
+from mccpo.algo.neural import Sizes
+from mccpo.cli import main
+from mccpo.env import make
+from mccpo.experiments import Options, data, feasibility, neural
+from mccpo.logs.generate import generate
+
+GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
+ROOT = Path(__file__).parents[2]
+QUICK = ["--minimum", "6", "--restarts", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MCCPO_DATA", raising=False)
+
+
+@pytest.fixture
+def logs():
+    """A canonical table as another program may write it, and a graph of its concepts."""
+    draw = np.random.default_rng(0)
+    rows = [
+        {"learner": f"l{who:02d}", "concept": concept, "order": 5 * at + turn, "correct": bool(draw.random() < 0.6)}
+        for who in range(16)
+        for at, concept in enumerate("abc")
+        for turn in range(5)
+    ]
+    pl.DataFrame(rows).with_columns(group_class=pl.col("learner").str.slice(2, 1)).write_parquet("logs.parquet")
+    Path("graph.csv").write_text(GRAPH)
+    return ["prepare", "logs.parquet", "--graph", "graph.csv", *QUICK]
+
+
+def refusal(capsys, *tokens):
+    assert main(list(tokens)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_prepare_tells_what_it_made(logs, capsys):
+    assert main([*logs, "--out", "made", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told.pop("prepared") == "made"
+    assert told == json.loads(Path("made/prepared.json").read_text())
+    assert told["from"] == {"logs": "logs.parquet"}
+    assert make("made").horizon == told["episodes"]["horizon"] == 15
+    assert make("made/judge.json").curriculum == make("made").curriculum
+
+
+def test_prepare_prints_for_people_and_over_what_it_made_before(logs, capsys):
+    assert main([*logs, "--out", "made"]) == 0
+    before = {path.name: path.read_bytes() for path in Path("made").iterdir()}
+    assert main([*logs, "--out", "made"]) == 0
+    assert {path.name: path.read_bytes() for path in Path("made").iterdir()} == before
+    shown = capsys.readouterr().out
+    assert "made: 3 concepts, 2 edges\n" in shown
+    assert "events    240 in the table, 240 on the graph, 240 in episodes" in shown
+    assert "learners  8 to train with (knowledge tracing), 8 others to judge by" in shown
+    assert "next: mccpo compare made" in shown
+
+
+def test_flags_reach_what_is_made(logs, capsys):
+    flags = ["--horizon", "7", "--theta", "0.6", "--group", "class", "--episodes", "12", "--seed", "3"]
+    assert main([*logs, *flags, "--out", "made", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["choices"] == {
+        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "restarts": 1, "seed": 3,
+    }  # fmt: skip
+    env = make("made")
+    assert (env.horizon, env.theta) == (7, 0.6)
+    assert told["episodes"]["count"] == 12
+    assert len(env.group_names) == 6
+    assert env.group_names[-1] == "other"
+
+
+def test_without_a_graph_one_is_learnt_and_said_to_be(logs, capsys):
+    assert main(["prepare", "logs.parquet", *QUICK, "--out", "made"]) == 0
+    said = capsys.readouterr()
+    assert "learnt from the responses, and labelled as derived" in said.err
+    assert "derived by responses from logs.parquet" in said.out
+
+
+def test_a_faulty_graph_is_repaired_and_that_is_said(logs, capsys):
+    Path("graph.csv").write_text("name,prerequisites\na,c\nb,a\nc,b\n")
+    assert main([*logs, "--out", "made"]) == 0
+    assert "graph.csv: 1 faults repaired, the first at " in capsys.readouterr().err
+    assert len(make("made").curriculum.edges) == 2
+
+
+def test_members_say_which_concept_an_item_is_in(logs, capsys):
+    Path("graph.csv").write_text("name,prerequisites\nfirst,\nlast,first\n")
+    Path("members.csv").write_text("item,concept\na,first\nb,first\nc,last\nd,last\n")
+    assert main([*logs, "--members", "members.csv", "--out", "made", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"]["on the graph"] == 240
+    Path("members.csv").write_text("item,concept\na,first\na,last\n")
+    assert "'a' in 'last'" in refusal(capsys, *logs, "--members", "members.csv", "--out", "other")
+    Path("members.csv").write_text("thing,concept\na,first\n")
+    assert "has no rows of item,concept" in refusal(capsys, *logs, "--members", "members.csv", "--out", "other")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--horizon", "0"], "horizon is 0"),
+        (["--minimum", "0"], "minimum is 0"),
+        (["--theta", "2"], "theta"),
+        (["--group", "age"], "the logs have no group 'age'; choose from class"),
+        (["--minimum", "99"], "0 learners have 99 events or more on the graph"),
+        (["--graph", "nowhere.csv"], "nowhere.csv"),
+        (["--members", "nowhere.csv"], "cannot read nowhere.csv"),
+    ],
+)
+def test_what_cannot_be_prepared_is_refused_in_one_line_and_leaves_nothing(logs, capsys, flags, message):
+    if flags[0] in logs:
+        logs[logs.index(flags[0]) + 1], flags = flags[1], []
+    assert message in refusal(capsys, *logs, *flags, "--out", "made")
+    assert {path.name for path in Path().iterdir()} == {"logs.parquet", "graph.csv"}
+
+
+def test_a_folder_that_holds_something_else_is_refused_before_anything_is_read(logs, capsys):
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").write_text("mine")
+    assert "holds something else" in refusal(capsys, "prepare", "nowhere.parquet", "--out", "mine")
+    assert [path.name for path in Path("mine").iterdir()] == ["thesis.txt"]
+
+
+def test_a_log_is_read_by_its_format(capsys):
+    made = generate("table", "logs.csv", rows=800, learners=8)
+    mapping = ",".join(f"{name}={column}" for name, column in made.mapping.items())
+    Path("graph.csv").write_text("name,prerequisites\n" + "".join(f"concept {at},\n" for at in range(100)))
+    call = ["prepare", "logs.csv", "--format", "table", "--map", mapping, "--graph", "graph.csv", *QUICK]
+    assert main([*call, "--out", "made", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["from"]["format"] == "table"
+    assert told["from"]["account"]["interactions"] == told["events"]["in the table"] == 800
+    assert told["demand"]["mean of"] == ["wrong first answers", "events with a hint", "time"]
+
+
+def test_reproduce_names_its_data(capsys, monkeypatch):
+    assert "name their folder with --data" in refusal(capsys, "reproduce", "junyi")
+    assert "is not a folder" in refusal(capsys, "reproduce", "junyi", "--data", "nowhere", "--out", "run")
+    assert "--steps" in refusal(capsys, "reproduce", "junyi", "--data", "nowhere", "--episodes", "9", "--out", "run")
+    seen = []
+
+    def produce(name, folder, options, session):
+        seen.append((name, folder))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data, "produce", produce)
+    monkeypatch.setenv("MCCPO_DATA", "elsewhere")
+    assert main(["reproduce", "xes3g5m", "--out", "run"]) == 130
+    assert seen == [("xes3g5m", Path("elsewhere"))]
+
+
+def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
+    plan = NeuralPlan(steps=600, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: plan)
+    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(neural, "EVALUATION_EPISODES", 16)
+    assert main([*logs, "--horizon", "8", "--out", "made"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "./made", "--methods", "unconstrained,mc-cpo", "--json"]) == 0
+    trained = json.loads(capsys.readouterr().out)
+    (run,) = Path("runs").iterdir()
+    assert run.name == "compare-.-made"
+    assert trained["protocol"]["horizon"] == 8
+    assert main(["evaluate", str(run), "--on", "made/judge.json", "--episodes", "20", "--json"]) == 0
+    judged = json.loads(capsys.readouterr().out)
+    assert judged["table"] == "prepared-judge"
+    assert set(judged["rows"]) == {"unconstrained", "mc-cpo"}
+    for cost, budget in judged["budgets"].items():
+        assert budget == pytest.approx(0.9 * judged["rows"]["unconstrained"][f"J_{cost}"]["mean"])
+    assert judged["budgets"] != trained["budgets"]
+    assert "trained in another environment" in judged["notes"][0]
+    assert "trained to teach other concepts" in refusal(capsys, "evaluate", str(run), "--on", "tutor-15")
+
+
+def commands(document, after=""):
+    """The calls of `mccpo` in the consoles of a document, comments left out."""
+    text = (ROOT / document).read_text(encoding="utf-8").partition(after)[2] if after else (ROOT / document).read_text()
+    console = text.partition("```console\n")[2].partition("```")[0]
+    return [shlex.split(line, comments=True)[2:] for line in console.splitlines() if line.startswith("$ mccpo ")]
+
+
+@pytest.mark.parametrize(("document", "after"), [("README.md", "## Your own logs"), ("docs/data.md", "")])
+def test_the_commands_of_the_documents_run(document, after, capsys):
+    """Training aside, which is only asked what it would do: it takes its time, and has tests of its own."""
+    given = commands(document, after)
+    assert len(given) >= 4
+    for call in given:
+        training = call[0] in ("compare", "evaluate", "certify")
+        assert main([*call, *(["--print-config"] if training else [])]) == 0, call
+    assert make("mine").horizon == 40
+    assert len(make("mine/judge.json").curriculum.edges) == 41

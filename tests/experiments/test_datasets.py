@@ -1,0 +1,157 @@
+"""The tables from logs: on made-up files of each release's schema, and on real data where it is at hand."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.experiments.test_tutor import untrained
+from tests.logs.test_real_data import DATASETS as REAL
+from tests.logs.test_real_data import opened
+
+from mccpo.algo import NeuralPlan
+from mccpo.curriculum.derive.learn import learn
+from mccpo.env import PreparedJudge
+from mccpo.errors import InputError
+from mccpo.experiments import FROM_LOGS, Options, Session, data, datasets, feasibility, neural
+from mccpo.experiments.datasets import DATASETS, retained
+from mccpo.experiments.prepare import Choices, prepare
+from mccpo.logs.generate import generate
+from mccpo.logs.responses_by_concept import responses_by_concept
+
+FORMATS = {"junyi": "junyi-2020", "xes3g5m": "xes3g5m"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder that holds a folder for each release, as `--data` may name it."""
+    home = tmp_path_factory.mktemp("data")
+    generate("junyi-2020", home / "junyi2020", rows=2_000, learners=20)
+    generate("xes3g5m", home / "xes3g5m", rows=16_000, learners=20)
+    generate("assistments-2009", home / "assist2009", rows=4_000, learners=40)
+    return home
+
+
+def test_every_table_from_logs_has_its_data_set():
+    assert tuple(DATASETS) == FROM_LOGS
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_table_from_logs(name, made, monkeypatch):
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=2))
+    monkeypatch.setattr(neural, "train_neural", untrained)
+    monkeypatch.setattr(neural, "EVALUATION_EPISODES", 8)
+    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    kept = []
+    options = Options(methods=("unconstrained", "mc-cpo"))
+    produced = data.produce(name, made, options, Session(keep=kept.append))
+    results, part = produced.results, f"{name} κ=0.9"
+    assert list(results["settings"]) == [part, f"{part}, judged by others"]
+    assert list(produced.curves) == [one.part for one in kept[:1]] == [part]
+    here, there = results["settings"].values()
+    assert set(here["rows"]) == set(there["rows"]) == {"unconstrained", "mc-cpo"}
+    for setting in (here, there):
+        # What the unconstrained policies cost on average is what budgets are a share of, in training and elsewhere.
+        for cost, budget in setting["budgets"].items():
+            assert budget == pytest.approx(0.9 * setting["rows"]["unconstrained"][f"J_{cost}"]["mean"])
+        assert setting["rows"]["mc-cpo"]["prerequisite_violation_rate"]["mean"] == 0
+    assert here["budgets"] != there["budgets"]
+    assert {"return", "lambda_c2", "lambda_c4"} <= here["paper"]["mc-cpo"].keys()
+    assert {"return", "lambda_c2", "lambda_c4"} <= here["verdicts"]["mc-cpo"].keys()
+    assert results["data"]["decoupling in the paper"]["rate"] == {"junyi": 0.265, "xes3g5m": 0.031}[name]
+    assert there["paper"] == {}
+    told = results["data"]
+    assert results["protocol"]["horizon"] == told["episodes"]["horizon"] == round(told["episodes"]["mean length"])
+    assert told["events"]["in the table"] == told["account"]["interactions"]
+    among = {one["population"]: one["analysed"] for one in told["decoupling"] if one["of"] == "interactions"}
+    assert among == {"all": told["events"]["in the table"], "episodes": told["events"]["in episodes"]}
+    assert any("digit for digit" in note for note in results["notes"]) is (name == "xes3g5m")
+
+
+def test_the_environment_of_a_table_is_that_of_its_recipe(made):
+    junyi = DATASETS["junyi"](made / "junyi2020", 0).prepared  # the release's own folder will do
+    assert str(junyi.graph.derived).startswith("derived by junyi-2020")
+    assert len(junyi.tutor.curriculum) == 30
+    assert junyi.document["choices"]["minimum"] == 30
+    assert set(junyi.episodes["concept"].unique()) <= set(junyi.tutor.curriculum.concepts)
+    xes = DATASETS["xes3g5m"](made, 0).prepared
+    assert xes.document["choices"]["minimum"] == 20
+    assert len(xes.tutor.curriculum.edges) == xes.document["graph"]["provenance"]["ancestor on a route"] > 0
+
+
+def test_assistments_has_a_graph_learnt_from_its_responses(made):
+    found = DATASETS["assistments-2009"](made, 0)
+    assert str(found.prepared.graph.derived).startswith("derived by responses")
+    assert any("nobody has stated it" in note for note in found.notes)
+
+
+def test_the_retained_rows_are_those_of_the_episodes(made):
+    found = DATASETS["xes3g5m"](made, 0)
+    chosen = found.logs.table.filter(retained(found))
+    assert 0 < chosen.height == found.prepared.episodes.height < found.logs.table.height
+    assert chosen["learner"].to_list() == found.prepared.episodes["learner"].to_list()
+    assert chosen["order"].to_list() == found.prepared.episodes["order"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"), [("junyi", "Log_Problem.csv"), ("junyi-2015", "junyi_Exercise_table.csv")]
+)
+def test_a_folder_without_the_files_is_refused(name, lacking, tmp_path):
+    with pytest.raises(InputError, match=f"has no {lacking}"):
+        DATASETS[name](tmp_path, 0)
+    with pytest.raises(InputError, match="is not a folder"):
+        DATASETS[name](tmp_path / "nowhere", 0)
+    with pytest.raises(InputError, match="has none of skill_builder_data_corrected"):
+        DATASETS["assistments-2009"](tmp_path, 0)
+
+
+@pytest.mark.parametrize("options", [{"budgets": {"c4": 1.0}}, {"parameters": {"horizon": 3}}, {"episodes": 100}])
+def test_what_a_table_from_logs_does_not_take_is_refused_before_it_is_read(options, tmp_path):
+    with pytest.raises(InputError):
+        data.produce("junyi", tmp_path / "nowhere", Options(**options), Session())
+    with pytest.raises(InputError):
+        data.check("junyi", Options(**options))
+    data.check("junyi", Options())
+
+
+def real_data():
+    folder = os.environ.get("MCCPO_DATA")
+    if not folder:
+        pytest.skip("MCCPO_DATA does not name a folder with the public data sets")
+    return Path(folder)
+
+
+WITHOUT = {
+    "junyi2020/yts798_junyi18_rows.parquet": "no answer names one concept",
+    "junyi2020/Log_Problem_head5.csv": "0 learners have 30 events or more on the graph",
+    "junyi2015/yts798_junyi10_rows.parquet": "",
+}
+"""Data sets that no environment can be made of as they are, and why."""
+
+
+@pytest.mark.parametrize("dataset", REAL, ids=lambda dataset: dataset.file)
+def test_a_public_data_set_becomes_an_environment_or_says_why_not(dataset):
+    table = opened(dataset).table
+    why = WITHOUT.get(dataset.file, "")
+    if why:
+        with pytest.raises(InputError, match=why):
+            prepare(table, learn(responses_by_concept(table)).graph)
+        return
+    graph = learn(responses_by_concept(table), origin=dataset.file).graph
+    found = prepare(table, graph, Choices(minimum=10, episodes=300, restarts=1))
+    told = found.document
+    assert told["events"]["in the table"] == table.height >= told["events"]["on the graph"]
+    assert told["events"]["in episodes"] == found.episodes.height
+    assert sum(told["learners"].values()) == told["episodes"]["count"] <= 300
+    assert np.isfinite([*told["engagement"]["tutor"].values(), *told["engagement"]["judge"].values()]).all()
+
+
+@pytest.mark.parametrize(("name", "concepts", "edges"), [("assistments-2009", 100, 50), ("junyi-2015", 835, 900)])
+def test_a_real_table_from_logs_builds_its_environments(name, concepts, edges):
+    found = datasets.DATASETS[name](real_data(), 0).prepared
+    assert len(found.tutor.curriculum) >= concepts
+    assert len(found.tutor.curriculum.edges) >= edges
+    assert isinstance(found.judge, PreparedJudge)
+    assert found.judge.curriculum == found.tutor.curriculum
+    assert len(np.unique(found.tutor.K0)) > 50
+    assert found.tutor.r_difficulty > 0
