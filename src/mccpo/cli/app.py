@@ -35,8 +35,11 @@ COMMANDS = {
     "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw, convert, derive and compare prerequisite graphs."),
     "logs": ("mccpo.cli.logs:logs", "Check and convert logs of learners, and make up some."),
     "audit": ("mccpo.cli.audit:audit", "Measure how often right answers bring no gain of mastery."),
-    "prepare": ("mccpo.cli.prepare:prepare", "Make an environment to train in of logs and a prerequisite graph."),
+    "prepare": ("mccpo.cli.prepare:prepare", "Make an environment of logs and a prerequisite graph."),
     "fit-learner": ("mccpo.cli.fit_learner:fit_learner", "Fit a model of what learners know, and judge it."),
+    "serve": ("mccpo.cli.serve:serve", "Serve the decisions of a trained policy, each on record."),
+    "verify": ("mccpo.cli.verify:verify", "Replay the record of a service, and check every decision."),
+    "keys": ("mccpo.cli.keys:keys", "Create, list and revoke the keys of the decision service."),
     "bench": ("mccpo.cli.bench:bench", "Measure the speed."),
 }
 """Every command: where it is and what it is for, in the order of the help page."""

@@ -34,7 +34,7 @@ from mccpo.strict_json import dump_json
 
 PREFIX = "MCCPO_"
 DEFAULT_FILE = "mccpo.toml"
-RESERVED = frozenset({"MCCPO_DATA", "MCCPO_CONFIG", "MCCPO_CACHE"})
+RESERVED = frozenset({"MCCPO_DATA", "MCCPO_CONFIG", "MCCPO_CACHE", "MCCPO_TEST_POSTGRES"})
 """Variables that are not settings of a command."""
 
 

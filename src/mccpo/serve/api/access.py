@@ -1,0 +1,64 @@
+"""What a route needs to know of its request besides its form: who calls, with which right, on which service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+
+from fastapi import Depends, Request
+
+from mccpo.serve.api.forms import IdempotencyKey
+from mccpo.serve.keys import Caller, Right
+from mccpo.serve.problems import Forbidden
+
+if TYPE_CHECKING:
+    from mccpo.serve.service import Service
+    from mccpo.serve.watch import Watch
+
+
+class Call(NamedTuple):
+    """A request whose caller has the right to it; `key` is its idempotency key."""
+
+    service: Service
+    watch: Watch
+    caller: Caller
+    key: str | None = None
+
+    @property
+    def tenant(self) -> str:
+        return self.caller.tenant
+
+
+def reads(right: Right) -> Callable[[Request], Awaitable[Call]]:
+    """The dependency of a route that reads."""
+
+    async def call(request: Request) -> Call:
+        return _call(request, right)
+
+    return call
+
+
+def writes(right: Right) -> Callable[..., Awaitable[Call]]:
+    """The dependency of a route that writes, and therefore takes an idempotency key."""
+
+    async def call(request: Request, key: IdempotencyKey = None) -> Call:
+        return _call(request, right, key)
+
+    return call
+
+
+def _call(request: Request, right: Right, key: str | None = None) -> Call:
+    caller: Caller = request.state.caller
+    if not caller.may(right):
+        raise Forbidden(f"a key with the role {caller.role} has no right to {right}")
+    state: Any = request.app.state
+    return Call(state.service, state.watch, caller, key)
+
+
+Looking: TypeAlias = Annotated[Call, Depends(reads("look"))]
+Auditing: TypeAlias = Annotated[Call, Depends(reads("audit"))]
+Exporting: TypeAlias = Annotated[Call, Depends(reads("erase"))]
+Managing: TypeAlias = Annotated[Call, Depends(reads("manage"))]
+Teaching: TypeAlias = Annotated[Call, Depends(writes("teach"))]
+Overriding: TypeAlias = Annotated[Call, Depends(writes("override"))]
+Erasing: TypeAlias = Annotated[Call, Depends(writes("erase"))]

@@ -1,0 +1,123 @@
+"""What every request passes before any route sees it: the key, the rate, the size; and what is counted of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mccpo.serve.api.answers import refuse
+from mccpo.serve.keys import EVERYONE, Caller
+from mccpo.serve.limits import RateLimit
+from mccpo.serve.metrics import Metrics
+from mccpo.serve.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
+from mccpo.serve.settings import Settings
+
+OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
+"""What needs no key, and is not limited: it says nothing about anybody."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Guard:
+    """Lets requests through to the app, with their caller in `request.state.caller`.
+
+    It works on the protocol itself, since a middleware that wraps requests and answers would cost as much as a route.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+        self.limit = RateLimit(settings.rate, settings.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, counted)
+        finally:
+            route = getattr(scope.get("route"), "path", "none")
+            self.metrics.answered(scope["method"], route, status, time.perf_counter() - began)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        host = scope["client"][0] if scope.get("client") else "unknown"
+        try:
+            if scope["path"] not in OPEN:
+                caller = self._caller(headers, host)
+                self._limit(caller.key or host)
+                scope.setdefault("state", {})["caller"] = caller
+            self._check_length(headers)
+        except Problem as found:
+            await refuse(found)(scope, receive, send)
+            return
+        await self.app(scope, _bounded(receive, self.settings.most_bytes), send)
+
+    def _caller(self, headers: Headers, host: str) -> Caller:
+        if self.settings.keys is None:
+            # A page of another site can make a browser call the loopback, but not under a name that is ours.
+            # Nor does it come from this machine what a proxy on it passes on.
+            passed_on = "x-forwarded-for" in headers or "forwarded" in headers
+            if passed_on or host not in LOOPBACK or _name(headers.get("host", "")) not in LOOPBACK:
+                raise Forbidden(
+                    "there are no keys, so that only the loopback is answered; `mccpo keys create` makes one"
+                )
+            return EVERYONE
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        found = self.settings.keys.caller(key.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            self._limit(host)
+            raise Unauthorised("send Authorization: Bearer KEY, with a key of `mccpo keys create` that is not revoked")
+        return found
+
+    def _limit(self, who: str) -> None:
+        if wait := self.limit.wait(who):
+            raise TooMany(f"at most {self.limit.rate:g} requests a second", retry_after=math.ceil(wait))
+
+    def _check_length(self, headers: Headers) -> None:
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > self.settings.most_bytes:
+            raise TooLarge(_too_large(self.settings.most_bytes))
+
+
+def _bounded(receive: Receive, most: int) -> Callable[[], Awaitable[Message]]:
+    """Reads a body that does not say its length, as far as the limit."""
+    seen = 0
+
+    async def bounded() -> Message:
+        nonlocal seen
+        message = await receive()
+        if message["type"] == "http.request":
+            seen += len(message.get("body", b""))
+            if seen > most:
+                raise HTTPException(TooLarge.status, _too_large(most))
+        return message
+
+    return bounded
+
+
+def _name(host: str) -> str:
+    """A host without its port."""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _too_large(most: int) -> str:
+    return f"the body has more than {most:,} bytes"
+
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+)

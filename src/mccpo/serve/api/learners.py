@@ -1,0 +1,84 @@
+"""Learners and their sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel
+
+from mccpo.serve.api.access import Erasing, Exporting, Looking, Teaching
+from mccpo.serve.api.answers import REFUSALS, answer
+from mccpo.serve.api.forms import Id, LearnerForm, Roll
+from mccpo.serve.api.strict import StrictRoute
+from mccpo.serve.messages import (
+    BeginSession,
+    EndSession,
+    Erase,
+    ErasureView,
+    LearnerView,
+    Register,
+    SessionView,
+    StateView,
+)
+
+router = APIRouter(prefix="/v1", tags=["learners"], route_class=StrictRoute, responses=REFUSALS)
+
+
+@router.post("/learners", response_model=LearnerView, status_code=201, responses={200: {"model": LearnerView}})
+async def register(form: LearnerForm, call: Teaching) -> Response:
+    """Registers a learner: 201. A name that is known answers the learner there is, with the labels given now: 200."""
+    found = await call.service.register(call.tenant, Register(form.name, form.labels), call.key)
+    return answer(found, 201 if found.new else 200)
+
+
+class LearnerPage(BaseModel):
+    """Learners in the order of their ids; `next` is the `after` of the page that follows, null at the end."""
+
+    learners: list[LearnerView]
+    next: str | None
+
+
+@router.get("/learners", response_model=LearnerPage)
+async def listed(roll: Annotated[Roll, Query()], call: Looking) -> Response:
+    """The learners there are, a page at a time, or the one of a name, 404 where there is none."""
+    if roll.name is not None:
+        return answer({"learners": [await call.service.named(call.tenant, roll.name)], "next": None})
+    found = await call.service.learners(call.tenant, after=roll.after, limit=roll.limit)
+    return answer({"learners": found, "next": found[-1].id if len(found) == roll.limit else None})
+
+
+@router.get("/learners/{learner}", response_model=LearnerView)
+async def read(learner: Id, call: Looking) -> Response:
+    """A learner by id."""
+    return answer(await call.service.learner(call.tenant, learner))
+
+
+@router.get("/learners/{learner}/state", response_model=StateView)
+async def state(learner: Id, call: Looking) -> Response:
+    """Mastery of every concept, which are ready, and which prerequisites the others wait for."""
+    return answer(await call.service.state(call.tenant, learner))
+
+
+@router.post("/learners/{learner}/sessions", response_model=SessionView, status_code=201)
+async def begin(learner: Id, call: Teaching) -> Response:
+    """Begins a session, and ends the open one. Asking for the next activity begins one by itself where none is open."""
+    return answer(await call.service.begin_session(call.tenant, BeginSession(learner), call.key), 201)
+
+
+@router.post("/sessions/{session}/end", response_model=SessionView)
+async def end(session: Id, call: Teaching) -> Response:
+    """Ends a session; one that has ended stays as it is."""
+    return answer(await call.service.end_session(call.tenant, EndSession(session), call.key))
+
+
+@router.get("/learners/{learner}/export")
+async def export(learner: Id, call: Exporting) -> Response:
+    """All that is kept of a learner: who they are, and every event about them."""
+    return answer(await call.service.export_learner(call.tenant, learner))
+
+
+@router.delete("/learners/{learner}", response_model=ErasureView)
+async def erase(learner: Id, call: Erasing) -> Response:
+    """Erases who a learner is. What was decided stays on record, under an id that refers to nobody."""
+    return answer(await call.service.erase(call.tenant, Erase(learner), call.key))

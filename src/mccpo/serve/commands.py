@@ -1,0 +1,287 @@
+"""What each request does, worked out in memory: it looks at the desk, puts events on record, and answers.
+
+A request for a learner who has no session, or one that was left for too long, begins a session first. Two requests for
+the next activity of one learner get the same decision, until its outcome is reported, a teacher overrides it, or the
+session ends.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from mccpo.errors import InputError
+from mccpo.serve.course import Course, mastery_of
+from mccpo.serve.deciding import Decision, Refusal, decide
+from mccpo.serve.deciding import override as overridden
+from mccpo.serve.desk import Work
+from mccpo.serve.messages import (
+    Answer,
+    BeginSession,
+    DecisionView,
+    EndSession,
+    Erase,
+    ErasureView,
+    LearnerView,
+    Next,
+    Outcome,
+    OutcomeView,
+    Override,
+    Register,
+    SessionView,
+)
+from mccpo.serve.problems import Conflict, Missing, Unavailable, Unprocessable
+from mccpo.serve.record import Event, commitment, new_id, told
+from mccpo.serve.releases import look_on
+from mccpo.serve.rows import Decided, Identity, Note, Sitting
+from mccpo.serve.standing import learnt
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """Ends the session of a learner, if it has been left for too long; the service asks this of itself."""
+
+    learner: str
+
+
+Request = Lapse | Register | BeginSession | EndSession | Next | Outcome | Override | Erase
+
+
+@singledispatch
+def perform(request: Any, work: Work) -> Answer | None:  # noqa: ARG001 - those that are registered use it
+    """Carries out a request on a work of its own; raises `Problem` where it is refused."""
+    raise TypeError(f"no request: {request!r}")
+
+
+@perform.register
+def _(request: Register, work: Work) -> LearnerView:
+    labels = dict(request.labels)
+    known = work.desk.named(work.tenant, request.name)
+    if known is None:
+        event = work.append("learner", new_id("lrn"), {"release": work.desk.live.current.version})
+        known = Identity(event.learner, work.tenant, request.name, labels, event.at)
+        work.write("identities", known.id, known)
+        return LearnerView(known.id, request.name, labels, told(known.registered), new=True)
+    if known.labels != labels:
+        work.write("identities", known.id, known._replace(labels=labels))
+    return LearnerView(known.id, request.name, labels, told(known.registered))
+
+
+@perform.register
+def _(request: BeginSession, work: Work) -> SessionView:
+    course = work.course(request.learner)
+    if course.session is not None:
+        _end(work, course, "timeout" if _over(course, work) else "next")
+    return _session_view(_begin(work, work.course(request.learner)))
+
+
+@perform.register
+def _(request: EndSession, work: Work) -> SessionView:
+    sitting = work.desk.sessions.get(request.session)
+    if sitting is None or sitting.tenant != work.tenant:
+        raise Missing(f"there is no session {request.session}")
+    course = work.course(sitting.learner)
+    if course.session != sitting.id:  # it has ended: asking again changes nothing
+        return _session_view(sitting)
+    return _session_view(_end(work, course, "timeout" if _over(course, work) else "asked"))
+
+
+@perform.register
+def _(request: Next, work: Work) -> DecisionView:
+    course = _present(work, request.learner)
+    if course.decision is not None:
+        number = work.desk.decisions[course.decision].number
+        return decision_view(work.desk.events[number], again=True)
+    release, uniform = work.desk.live.current, work.desk.draw()
+    try:
+        chosen = decide(release, course.standing, uniform, timeout=work.desk.terms.decide_seconds)
+    except Refusal as error:
+        raise Unavailable(f"no decision can be taken: {error}") from error
+    content = _content(course, chosen)
+    shadow = work.desk.live.shadow_for(course.learner)
+    if shadow is not None:
+        content["shadow"] = look_on(shadow, course.standing, uniform, chosen, timeout=work.desk.terms.decide_seconds)
+    return decision_view(_decided(work, work.append("decision", course.learner, content)))
+
+
+@perform.register
+def _(request: Override, work: Work) -> DecisionView:
+    course = _present(work, request.learner)
+    try:
+        chosen = overridden(work.desk.live.current, course.standing, request.concept, request.activity)
+    except (Refusal, InputError) as error:
+        raise Unprocessable(str(error)) from error
+    salt = secrets.token_hex(16)
+    words = commitment(salt, request.teacher, request.reason)
+    content = _content(course, chosen) | {"supersedes": course.decision, "words": words}
+    event = _decided(work, work.append("override", course.learner, content))
+    note = Note(event.number, course.learner, request.teacher, request.reason, salt)
+    work.write("notes", event.number, note)
+    return decision_view(event, note=note)
+
+
+@perform.register
+def _(request: Outcome, work: Work) -> OutcomeView:
+    _check_outcome(request)
+    decided = work.desk.decisions.get(request.decision)
+    if decided is None or decided.tenant != work.tenant:
+        raise Missing(f"there is no decision {request.decision}")
+    course = work.course(decided.learner)
+    if decided.outcome is not None:
+        return _repeated(request, work.desk.events[decided.outcome])
+    if course.session is not None and _over(course, work):
+        _end(work, course, "timeout")
+        course = work.course(decided.learner)
+    event = work.append("outcome", decided.learner, _judged(request, decided, course, work))
+    work.write("decisions", decided.id, decided._replace(outcome=event.number))
+    return outcome_view(event)
+
+
+@perform.register
+def _(request: Lapse, work: Work) -> SessionView | None:
+    course = work.course(request.learner)
+    return _session_view(_end(work, course, "timeout")) if course.session is not None and _over(course, work) else None
+
+
+@perform.register
+def _(request: Erase, work: Work) -> ErasureView:
+    course = work.course(request.learner)
+    if course.session is not None:
+        _end(work, course, "erased")
+    event = work.append("erasure", course.learner, {"cause": request.cause})
+    identity = work.desk.identities[course.learner]
+    work.write("identities", identity.id, identity._replace(name=None, labels=None, erased=event.at))
+    work.erased.append(course.learner)
+    return ErasureView(course.learner, event.number, told(event.at), request.cause)
+
+
+def decision_view(
+    event: Event, *, again: bool = False, outcome: Event | None = None, note: Note | None = None
+) -> DecisionView:
+    """A decision as its event tells it; a teacher's reason comes from the note, as long as there is one."""
+    content, certificate = event.content, event.content["certificate"]
+    return DecisionView(
+        id=content["decision"],
+        number=event.number,
+        learner=event.learner,
+        session=content["session"],
+        at=told(event.at),
+        concept=content["concept"],
+        activity=content["activity"],
+        by=certificate["by"],
+        reason=certificate["reason"] if note is None else note.reason,
+        propensity=certificate["propensity"],
+        release=content["release"],
+        certificate=certificate,
+        again=again,
+        outcome=None if outcome is None else {**outcome.content, "number": outcome.number, "at": told(outcome.at)},
+    )
+
+
+def outcome_view(event: Event, *, again: bool = False) -> OutcomeView:
+    """An outcome as its event tells it."""
+    given = {name: value for name, value in event.content.items() if name != "activity"}
+    return OutcomeView(number=event.number, learner=event.learner, at=told(event.at), again=again, **given)
+
+
+def _present(work: Work, learner: str) -> Course:
+    """The course of a learner within a session that is not over; one begins where there is none."""
+    course = work.course(learner)
+    if course.session is not None and not _over(course, work):
+        return course
+    if course.session is not None:
+        _end(work, course, "timeout")
+    _begin(work, work.course(learner))
+    return work.course(learner)
+
+
+def _over(course: Course, work: Work) -> bool:
+    return work.now - course.active > work.desk.terms.session_seconds * 1000
+
+
+def _begin(work: Work, course: Course) -> Sitting:
+    content = {
+        "session": new_id("ses"),
+        "change": "began",
+        "release": work.desk.live.current.version,
+        "away": (work.now - course.active) / 1000,
+        "forgetting": work.desk.terms.forgetting,
+    }
+    event = work.append("session", course.learner, content)
+    sitting = Sitting(content["session"], work.tenant, course.learner, event.at)  # type: ignore[arg-type]
+    work.write("sessions", sitting.id, sitting)
+    return sitting
+
+
+def _end(work: Work, course: Course, cause: str) -> Sitting:
+    event = work.append("session", course.learner, {"session": course.session, "change": "ended", "cause": cause})
+    sitting = Sitting(str(course.session), work.tenant, course.learner, course.began, event.at, cause)
+    work.write("sessions", sitting.id, sitting)
+    return sitting
+
+
+def _session_view(sitting: Sitting) -> SessionView:
+    ended = None if sitting.ended is None else told(sitting.ended)
+    return SessionView(sitting.id, sitting.learner, told(sitting.began), ended, sitting.cause)  # type: ignore[arg-type]
+
+
+def _content(course: Course, chosen: Decision) -> dict[str, Any]:
+    return {
+        "decision": new_id("dec"),
+        "session": course.session,
+        "release": chosen.certificate["release"],
+        "concept": chosen.concept,
+        "activity": chosen.activity,
+        "certificate": chosen.certificate,
+    }
+
+
+def _decided(work: Work, event: Event) -> Event:
+    content = event.content
+    decided = Decided(
+        content["decision"], event.number, work.tenant, event.learner, event.at, content["concept"], content["activity"]
+    )
+    work.write("decisions", decided.id, decided)
+    return event
+
+
+def _check_outcome(request: Outcome) -> None:
+    if not isinstance(request.correct, bool):
+        raise Unprocessable("correct is true or false")
+    if request.hints is not None and (isinstance(request.hints, bool) or not 0 <= request.hints < 2**31):
+        raise Unprocessable("hints is a number of at least 0")
+    if request.seconds is not None and not (math.isfinite(request.seconds) and request.seconds >= 0):
+        raise Unprocessable("seconds is a finite number of at least 0")
+
+
+def _judged(request: Outcome, decided: Decided, course: Course, work: Work) -> dict[str, Any]:
+    """What goes on record of an outcome: what was reported, whether it counts, and what mastery becomes of it."""
+    release = work.desk.releases[course.release]
+    late = work.now - decided.at > work.desk.terms.late_seconds * 1000
+    before = mastery_of(course, release, decided.concept)
+    after = before
+    if not late:
+        updated = learnt(release, course.standing, decided.concept, request.correct, decided.activity)
+        after = float(updated.K[release.curriculum.index(decided.concept)])
+    return {
+        "decision": decided.id,
+        "concept": decided.concept,
+        "activity": decided.activity,
+        "correct": request.correct,
+        "hints": request.hints,
+        "seconds": None if request.seconds is None else float(request.seconds),
+        "counted": not late,
+        "late": late,
+        "before": before,
+        "after": after,
+    }
+
+
+def _repeated(request: Outcome, event: Event) -> OutcomeView:
+    reported = (event.content["correct"], event.content["hints"], event.content["seconds"])
+    if reported != (request.correct, request.hints, request.seconds):
+        raise Conflict(f"another outcome of {request.decision} is on record, and outcomes are not changed")
+    return outcome_view(event, again=True)

@@ -1,0 +1,195 @@
+"""What is asked of the service and what it answers: plain dataclasses, for the web, the record and the tests alike.
+
+Requests are checked for form by whoever builds them (the web does, strictly); the service checks what only it knows.
+Times are text: RFC 3339, UTC, milliseconds. Ids are opaque: `lrn_…` a learner, `ses_…` a session, `dec_…` a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+
+By = Literal["policy", "fallback", "teacher"]
+"""Who chose: the policy; the rule that stands in when it fails; a teacher, by an override."""
+
+
+# ---- requests
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A learner by the tenant's own `name`. A name that is known answers the learner there is, with these labels."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginSession:
+    """Begins a session, and ends the learner's open one if there is one."""
+
+    learner: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndSession:
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next activity. A decision of the session that is still unanswered is answered again, not taken anew."""
+
+    learner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the activity of a decision went."""
+
+    decision: str
+    correct: bool
+    hints: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A teacher's choice in the place of the policy's. It passes the same gate: an unready concept is refused."""
+
+    learner: str
+    concept: str
+    reason: str
+    teacher: str
+    activity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """Removes a learner's name, labels and texts about them; what was decided stays, under the opaque id."""
+
+    learner: str
+    cause: Literal["asked", "retention"] = "asked"
+
+
+# ---- answers
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerView:
+    id: str
+    name: str
+    labels: Mapping[str, str]
+    registered: str
+    new: bool = False
+    """Whether this very request registered the learner."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    id: str
+    learner: str
+    began: str
+    ended: str | None = None
+    cause: Literal["asked", "timeout", "next", "erased"] | None = None
+    """Why it ended: asked for, too long without a request, the next session began, the learner was erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionView:
+    """A decision as it is on record.
+
+    - `number`: its place in the record; `at`: when it was taken.
+    - `certificate`: what the gate and the choice rest on; `by` and `reason`: who chose, and why it was not the policy.
+    - `again`: this answer repeats an open decision that an earlier request has had.
+    - `outcome`: what was reported for it, as far as it is known when it is listed.
+    """
+
+    id: str
+    number: int
+    learner: str
+    session: str
+    at: str
+    concept: str
+    activity: str
+    by: By
+    reason: str | None
+    propensity: float | None
+    release: str
+    certificate: Mapping[str, Any]
+    again: bool = False
+    outcome: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeView:
+    """What an outcome did.
+
+    - `counted`: it updated mastery. It does so once for a decision, and not when it came too `late`.
+    - `again`: the same outcome was on record already; this answer repeats it.
+    - `before`, `after`: mastery of the concept around the update; equal when it did not count.
+    """
+
+    decision: str
+    number: int
+    learner: str
+    at: str
+    concept: str
+    correct: bool
+    hints: int | None
+    seconds: float | None
+    counted: bool
+    late: bool
+    before: float
+    after: float
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureView:
+    learner: str
+    number: int
+    at: str
+    cause: Literal["asked", "retention"] = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptState:
+    """`unmet`: the prerequisites below theta, each with its mastery; empty for a ready concept."""
+
+    concept: str
+    mastery: float
+    practised: int
+    ready: bool
+    unmet: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StateView:
+    """Where a learner stands: the open session and decision, if any, and every concept in the curriculum's order."""
+
+    learner: str
+    session: str | None
+    decision: str | None
+    t: int
+    horizon: int
+    theta: float
+    release: str
+    concepts: tuple[ConceptState, ...]
+
+
+Answer = LearnerView | SessionView | DecisionView | OutcomeView | ErasureView
+A = TypeVar("A", LearnerView, SessionView, DecisionView, OutcomeView, ErasureView)
+
+_ANSWERS = {kind.__name__: kind for kind in (LearnerView, SessionView, DecisionView, OutcomeView, ErasureView)}
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    """An answer as JSON values, with the name of its kind, to be kept under an idempotency key."""
+    return {"kind": type(answer).__name__, **asdict(answer)}
+
+
+def from_json(content: Mapping[str, Any]) -> Answer:
+    """The answer that `to_json` kept."""
+    return _ANSWERS[content["kind"]](**{name: value for name, value in content.items() if name != "kind"})

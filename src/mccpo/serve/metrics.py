@@ -1,0 +1,91 @@
+"""What Prometheus reads: counts and times of requests, what was decided, and what the monitors see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+
+from mccpo._version import __version__
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+# The times at which counters were made would be as many series again, which nobody reads.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Metrics:
+    """The metrics of one service, in a registry of its own."""
+
+    def __init__(self, reports: Callable[[], Iterable[tuple[str, dict[str, Any]]]] = tuple) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "mccpo_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "mccpo_request_seconds", "Time to an answer.", ["route"], buckets=_BUCKETS, registry=self.registry
+        )
+        Gauge("mccpo_info", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(1)
+        self.registry.register(_Seen(reports))
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts a request. Routes are templates, so that ids never become names of metrics."""
+        self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All metrics, as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+
+class _Seen(Collector):
+    """The monitors' reports, read when they are asked for."""
+
+    def __init__(self, reports: Callable[[], Iterable[tuple[str, dict[str, Any]]]]) -> None:
+        self.reports = reports
+
+    def collect(self) -> Iterator[Metric]:
+        families = {
+            name: (CounterMetricFamily if name == _COUNTER else GaugeMetricFamily)(name, words, labels=labels)
+            for name, words, labels in _FAMILIES
+        }
+        for tenant, report in self.reports():
+            for name, labels, value in _values(report):
+                families[name].add_metric([tenant, *labels], math.nan if value is None else value)
+        yield from families.values()
+
+
+_COUNTER = "mccpo_decisions"
+_FAMILIES = (
+    ("mccpo_learners", "Learners.", ["tenant"]),
+    ("mccpo_decisions", "Decisions, by who chose.", ["tenant", "by"]),
+    ("mccpo_decoupling_rate", "Share of answers that are right and bring no gain of mastery.", ["tenant"]),
+    ("mccpo_fallback_rate", "Share of decisions for which the policy failed.", ["tenant"]),
+    ("mccpo_override_rate", "Share of decisions that teachers took.", ["tenant"]),
+    ("mccpo_cost", "Discounted cost of a session of the whole horizon, at the pace seen.", ["tenant", "cost"]),
+    ("mccpo_budget", "The budget of that cost.", ["tenant", "cost"]),
+    ("mccpo_group_gap", "The furthest that groups lie apart.", ["tenant", "label", "measure"]),
+    ("mccpo_group_alarm", "1 where groups lie apart beyond the bound.", ["tenant", "label", "measure"]),
+)
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+def _values(report: dict[str, Any]) -> Iterator[tuple[str, list[str], float | None]]:
+    yield "mccpo_learners", [], report["learners"]
+    for by, count in report["decisions"].items():
+        if by != "total":
+            yield "mccpo_decisions", [by], count
+    for name in ("decoupling", "fallback", "override"):
+        yield f"mccpo_{name}_rate", [], report[name]["rate"]
+    for cost, found in report["costs"].items():
+        yield "mccpo_cost", [cost], found["full"]
+        yield "mccpo_budget", [cost], found["budget"]
+    for label, found in report["equity"].items():
+        for measure, gap in found["gaps"].items():
+            yield "mccpo_group_gap", [label, measure], gap["difference"]
+            yield "mccpo_group_alarm", [label, measure], float(gap["verdict"] == "alarm")

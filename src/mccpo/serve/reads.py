@@ -1,0 +1,164 @@
+"""What is read from the record, as answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from mccpo.serve import gate, rows
+from mccpo.serve.commands import decision_view
+from mccpo.serve.course import Course
+from mccpo.serve.messages import ConceptState, DecisionView, LearnerView, StateView
+from mccpo.serve.problems import Gone, Missing, Unavailable
+from mccpo.serve.record import told
+from mccpo.serve.release import Release
+from mccpo.serve.rows import Decided, Identity, Note
+from mccpo.serve.schema import DECISION, EVENT, LEARNER, NOTE, STANDING
+from mccpo.serve.standing import mastery
+from mccpo.serve.store import Store, cause
+
+
+_REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
+
+
+class Reading:
+    """A connection to read by; a database that fails makes the service unavailable, not faulty."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> AsyncConnection:
+        try:
+            return await self._stack.enter_async_context(self._store.reading())
+        except (SQLAlchemyError, OSError, RuntimeError) as error:
+            raise Unavailable(f"the database failed: {cause(error)}") from error
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+        if isinstance(error, SQLAlchemyError):
+            raise Unavailable(f"the database failed: {cause(error)}") from error
+
+
+async def identity(connection: AsyncConnection, tenant: str, learner: str) -> Identity:
+    """Who a learner of a tenant is."""
+    for row in await rows.rows_of(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant):
+        if row.erased is not None:
+            raise Gone(f"the learner {learner} was erased")
+        return rows.identity_of(row)
+    raise Missing(f"there is no learner {learner}")
+
+
+async def course(connection: AsyncConnection, tenant: str, learner: str, releases: dict[str, Release]) -> Course:
+    """The course of a learner of a tenant; its release is added to `releases`."""
+    await identity(connection, tenant, learner)
+    row = (await rows.rows_of(connection, STANDING, "learner", [learner]))[0]
+    if row.release not in releases:
+        releases |= await rows.read_releases(connection, [row.release])
+    return rows.course_of(row, len(releases[row.release].actions))
+
+
+def learner_view(one: Identity) -> LearnerView:
+    return LearnerView(one.id, one.name or "", one.labels or {}, told(one.registered))
+
+
+def state_view(course: Course, release: Release) -> StateView:
+    """A course in the words of the gate: each concept is ready, or locked by named prerequisites."""
+    known = mastery(release, course.standing)
+    concepts = []
+    for concept, times in zip(release.concepts, course.standing.practised.tolist(), strict=True):
+        missing = gate.unmet(release.prerequisites, release.theta, known, concept)
+        unmet = {name: known[name] for name in missing}
+        concepts.append(ConceptState(concept, known[concept], times, not missing, unmet))
+    return StateView(
+        learner=course.learner,
+        session=course.session,
+        decision=course.decision,
+        t=course.standing.t,
+        horizon=release.horizon,
+        theta=release.theta,
+        release=release.version,
+        concepts=tuple(concepts),
+    )
+
+
+async def decisions(
+    connection: AsyncConnection,
+    tenant: str,
+    *,
+    id: str | None = None,
+    learner: str | None = None,
+    after: int = 0,
+    limit: int = 1,
+) -> list[DecisionView]:
+    """Decisions of a tenant in the order of the record, each with its outcome and a teacher's reason."""
+    query = select(DECISION).where(DECISION.c.tenant == tenant, DECISION.c.number > after)
+    if id is not None:
+        query = query.where(DECISION.c.id == id)
+    if learner is not None:
+        query = query.where(DECISION.c.learner == learner)
+    found = [Decided._make(row) for row in await connection.execute(query.order_by(DECISION.c.number).limit(limit))]
+    numbers = [one.number for one in found] + [one.outcome for one in found if one.outcome is not None]
+    events = {row.number: rows.event_of(row) for row in await rows.rows_of(connection, EVENT, "number", numbers)}
+    kept = await rows.rows_of(connection, NOTE, "number", [one.number for one in found])
+    notes = {row.number: Note._make(row) for row in kept}
+    return [
+        decision_view(events[one.number], outcome=events.get(one.outcome or 0), note=notes.get(one.number))
+        for one in found
+    ]
+
+
+async def exported(connection: AsyncConnection, chunk: Sequence[DecisionView]) -> list[dict[str, Any]]:
+    """Decisions as rows of a log, in the words of the canonical table; labels are its groups."""
+    kept = await rows.rows_of(connection, LEARNER, "id", {one.learner for one in chunk})
+    labels = {row.id: rows.identity_of(row).labels or {} for row in kept}
+    found = []
+    for one in chunk:
+        outcome = one.outcome or {}
+        row = {
+            "learner": one.learner,
+            "concept": one.concept,
+            "item": f"{one.concept}/{one.activity}",
+            "order": one.number,
+            "time": one.at,
+            **{
+                name: outcome.get(name)
+                for name in ("correct", "hints", "seconds", "counted", "late", "before", "after")
+            },
+            "decision": one.id,
+            "session": one.session,
+            "activity": one.activity,
+            "by": one.by,
+            "reason": one.reason,
+            "propensity": one.propensity,
+            "release": one.release,
+            "certificate": one.certificate,
+        }
+        found.append(row | {f"group_{name}": value for name, value in labels.get(one.learner, {}).items()})
+    return found
+
+
+async def everything(connection: AsyncConnection, tenant: str, learner: str, state: StateView) -> dict[str, Any]:
+    """All that is kept about a learner: who they are, where they stand, every event, and words about them."""
+    who = await identity(connection, tenant, learner)
+    events = [
+        {"number": event.number, "at": told(event.at), "kind": event.kind, **event.content}
+        async for event in _events(connection, learner)
+    ]
+    notes = await rows.rows_of(connection, NOTE, "learner", [learner])
+    return {
+        "learner": learner_view(who),
+        "state": state,
+        "events": events,
+        "notes": [{"number": row.number, "teacher": row.teacher, "reason": row.reason} for row in notes],
+    }
+
+
+async def _events(connection: AsyncConnection, learner: str) -> Any:
+    async for row in rows.events_after(connection, 0, EVENT.c.learner == learner):
+        yield rows.event_of(row)

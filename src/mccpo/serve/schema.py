@@ -1,0 +1,129 @@
+"""The tables of the record. `migrations/` makes them; a test holds the two together.
+
+Identities and words about learners are in tables of their own (`learner`, `note`, `reply`), so that they can be erased
+and the chain of events still holds. `standing`, `decision` and `head` can be rebuilt from the events: they are what the
+service reads instead of replaying, and what `verify` compares with the replay.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+METADATA = MetaData()
+
+RELEASE = Table(
+    "release",
+    METADATA,
+    Column("version", String(128), primary_key=True),
+    Column("description", Text, nullable=False),  # with the weights, all that `build_release` needs
+    Column("weights", LargeBinary, nullable=False),
+)
+
+EVENT = Table(
+    "event",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(16), nullable=False),
+    Column("tenant", String(128), nullable=False),
+    Column("learner", String(32), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Index("event_of_learner", "learner", "number"),
+)
+
+HEAD = Table(
+    "head",
+    METADATA,
+    Column("one", Integer, primary_key=True, autoincrement=False),  # the lock that writers take: there is one row
+    Column("number", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+LEARNER = Table(
+    "learner",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("tenant", String(128), nullable=False),
+    Column("name", Text),  # null once erased
+    Column("labels", Text),
+    Column("registered", BigInteger, nullable=False),
+    Column("erased", BigInteger),
+    UniqueConstraint("tenant", "name", name="learner_by_name"),
+    Index("learner_of_tenant", "tenant", "id"),
+)
+
+STANDING = Table(
+    "standing",
+    METADATA,
+    Column("learner", String(32), primary_key=True),
+    Column("tenant", String(128), nullable=False),
+    Column("release", String(128), nullable=False),
+    Column("mastery", LargeBinary, nullable=False),
+    Column("practised", LargeBinary, nullable=False),
+    Column("previous", LargeBinary),
+    Column("t", Integer, nullable=False),
+    Column("last", Integer),
+    Column("session", String(32)),
+    Column("began", BigInteger, nullable=False),
+    Column("active", BigInteger, nullable=False),
+    Column("decision", String(32)),
+    Column("erased", Boolean, nullable=False),
+)
+
+DECISION = Table(
+    "decision",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("number", BigInteger, nullable=False, unique=True),
+    Column("tenant", String(128), nullable=False),
+    Column("learner", String(32), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("concept", Text, nullable=False),
+    Column("activity", Text, nullable=False),
+    Column("outcome", BigInteger),  # the number of the event that reports it
+    Index("decision_of_tenant", "tenant", "number"),
+)
+
+SESSION = Table(
+    "session",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("tenant", String(128), nullable=False),
+    Column("learner", String(32), nullable=False),
+    Column("began", BigInteger, nullable=False),
+    Column("ended", BigInteger),
+    Column("cause", String(16)),
+)
+
+NOTE = Table(
+    "note",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the override that it is about
+    Column("learner", String(32), nullable=False, index=True),
+    Column("teacher", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("salt", String(64), nullable=False),
+)
+
+REPLY = Table(
+    "reply",
+    METADATA,
+    Column("id", String(64), primary_key=True),  # the hash of tenant and idempotency key
+    Column("request", String(64), nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("learner", String(32), nullable=False, index=True),
+    Column("at", BigInteger, nullable=False, index=True),
+)

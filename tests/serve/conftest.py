@@ -1,0 +1,92 @@
+"""Runs to serve from: one that was trained, if only for a moment, and others with weights drawn at random."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from mccpo.algo import METHODS, NeuralPlan, train_neural
+from mccpo.algo.rollout import Sizes, network_of
+from mccpo.env import Environment, make
+from mccpo.exact import Values
+from mccpo.experiments.policies import Policies, write_policies
+from mccpo.serve.release import Release, load_release
+
+ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
+BUDGETS = {"c2": 0.09, "c3": 1 / 3, "c4": 1.8}
+NAMES = ("mc-cpo", "unconstrained")
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of tutor-15 that was trained for some hundred steps: two methods, two seeds."""
+    env = make("tutor-15")
+    plan = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
+    specs = [METHODS[name] for name in NAMES]
+    runs = train_neural(env, specs, BUDGETS, plan)
+    selected = np.asarray(runs.selected)
+    folder = tmp_path_factory.mktemp("trained")
+    write_policies(
+        folder,
+        [Policies("tutor-15", env, spec, BUDGETS, ANCHOR, selected[at], seed=0) for at, spec in enumerate(specs)],
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes a run's folder of policies for an environment, with weights drawn at random."""
+
+    def made(env: Environment[Any], *methods: str, parts: tuple[str, ...] = ("part",), scale: float = 0.3) -> Path:
+        draw = np.random.default_rng(0)
+        folder = tmp_path_factory.mktemp("run")
+        shape = (2, network_of(env).size)
+        write_policies(
+            folder,
+            [
+                Policies(
+                    part,
+                    env,
+                    METHODS[name],
+                    BUDGETS,
+                    ANCHOR,
+                    draw.normal(scale=scale, size=shape).astype(np.float32),
+                    5,
+                )
+                for part in parts
+                for name in methods or ("mc-cpo",)
+            ],
+        )
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def release(run_of: Callable[..., Path]) -> Release:
+    """MC-CPO on tutor-15, untrained: what matters is what is done with its choices."""
+    return load_release(run_of(make("tutor-15")))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database; PostgreSQL where `MCCPO_TEST_POSTGRES` is the URL of a server."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'record.db'}"
+        return
+    server = os.environ.get("MCCPO_TEST_POSTGRES")
+    if server is None:
+        pytest.skip("set MCCPO_TEST_POSTGRES to the URL of a PostgreSQL server to run this on it")
+    name = f"mccpo_test_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    try:
+        yield server.rsplit("/", 1)[0] + f"/{name}"
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
