@@ -19,7 +19,7 @@ from mccpo.curriculum.derive import junyi2020, xes3g5m
 from mccpo.curriculum.derive.learn import learn
 from mccpo.errors import InputError
 from mccpo.experiments.prepare import Choices, Prepared, prepare, repaired
-from mccpo.experiments.prepare_learners import Models, as_learners
+from mccpo.experiments.prepare_learners import Models, as_learners, halves
 from mccpo.experiments.prepare_signals import first_answers
 from mccpo.learner import BKT, PFA, Responses
 from mccpo.learner.fitting import Settings, fit
@@ -100,9 +100,11 @@ def _from_samples(sequences: Responses) -> Models:
     """The models of learners: pace from the sequences, all exercises together; the start from first answers."""
 
     def models(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
-        together = as_learners(sequences, np.zeros(sequences.rows, np.int32), ("any",))
-        tracing, _ = fit("bkt", together, settings)
-        factors, _ = fit("pfa", together, settings)
+        # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
+        tracing, factors = (
+            fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model
+            for name, half in zip(("bkt", "pfa"), halves(sequences, settings.seed), strict=True)
+        )
         assert isinstance(tracing, BKT)
         assert isinstance(factors, PFA)
         learn_, guess, slip = (float(values[-1]) for values in (tracing.learn, tracing.guess, tracing.slip))
