@@ -15,6 +15,8 @@ from mccpo.errors import InputError
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yields a scratch path beside `path`; on success it takes the place of `path`, on failure it is removed."""
     target = Path(path)
+    if target.is_dir():  # told before there is anything to put in place
+        raise InputError(f"cannot write {target}: it is a folder", fix="choose another path")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -159,3 +159,54 @@ def test_the_papers_rate_stands_beside_its_own_data_sets(
     text = capsys.readouterr().out
     assert ("The paper reports" in text) == (said is not None)
     assert said is None or said in text
+
+
+def test_the_table_is_written_beside_the_audit() -> None:
+    frame = write_logs(Path("logs.parquet"))
+    assert main(["audit", "logs.parquet", "--model", "ema", "--table", "new/table.parquet", "--out", "found"]) == 0
+    assert table.read("new/table.parquet").equals(frame)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["--main", "nonsense"],
+        ["--by", "nosuch"],
+        ["--threshold", "2"],
+        ["--out", "taken"],
+        ["--out", "half"],
+    ],
+)
+def test_an_audit_that_fails_leaves_no_table(tokens: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    write_logs(Path("logs.parquet"))
+    Path("taken").write_text("a file, where a folder should be")
+    Path("half/audit.html").mkdir(parents=True)
+    there = sorted(Path().rglob("*"))
+    assert main(["audit", "logs.parquet", "--model", "ema", "--table", "table.parquet", *tokens]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(Path().rglob("*")) == there
+
+
+@pytest.mark.parametrize(
+    ("log", "place", "told"),
+    [
+        ("logs.csv", "logs.csv", "ends in .parquet"),
+        ("logs.csv", "table", "ends in .parquet"),
+        ("logs.parquet", "./logs.parquet", "would overwrite"),
+        ("logs.parquet", "linked.parquet", "would overwrite"),
+        ("logs.csv", "folder.parquet", "is a folder"),
+    ],
+)
+def test_a_table_goes_where_it_harms_nothing(
+    log: str, place: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_logs(Path("logs.parquet")).write_csv("logs.csv")
+    Path("linked.parquet").hardlink_to("logs.parquet")
+    Path("folder.parquet").mkdir()
+    before = Path(log).read_bytes()
+    assert main(["audit", log, "--format", "table", "--model", "ema", "--table", place]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert Path(log).read_bytes() == before
+    assert not Path("table").exists()

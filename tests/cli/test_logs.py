@@ -213,3 +213,29 @@ def test_wrong_calls_are_one_line_and_exit_2(tokens, message, capsys):
     assert len(err.splitlines()) == 1
     assert message in err
     assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("taken", ["table.parquet", "table.account.json", "table.rejects.csv"])
+def test_a_conversion_into_a_folder_leaves_nothing_beside_it(taken, made, capsys):
+    Path(taken).mkdir()
+    code, out, err = run(capsys, "convert", "junyi", "--format", "junyi-2020", "--out", "table.parquet")
+    assert (code, out) == (2, "")
+    assert "is a folder" in err
+    assert sorted(Path().iterdir()) == sorted([Path("junyi"), Path(taken)])
+
+
+@pytest.mark.parametrize("taken", ["account.json", "rejects.csv"])
+def test_a_check_that_cannot_keep_all_keeps_nothing(taken, made, capsys):
+    Path("kept", taken).mkdir(parents=True)
+    code, out, _ = run(capsys, "check", "junyi", "--format", "junyi-2020", "--out", "kept")
+    assert (code, out) == (2, "")
+    assert list(Path("kept").iterdir()) == [Path("kept", taken)]
+
+
+def test_the_rejects_of_a_conversion_do_not_overwrite_its_log(capsys):
+    log = Path("again.rejects.csv")
+    log.write_text("learner,correct\nana,1\n")
+    code, _, err = run(capsys, "convert", str(log), "--format", "table", "--out", "again.parquet")
+    assert (code, list(Path().iterdir())) == (2, [log])
+    assert "would overwrite again.rejects.csv" in err
+    assert log.read_text() == "learner,correct\nana,1\n"

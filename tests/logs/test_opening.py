@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.mending import lines_of, no_rows, without
-from mccpo.logs.opening import Opened, open_table
+from mccpo.logs.mending import OPEN_QUOTE, NoRow, lines_of, no_rows, without
+from mccpo.logs.opening import Opened, open_table, reading
 
 COLUMNS = ("a", "b", "c")
 
@@ -39,6 +39,9 @@ def rows(table: Opened) -> list[tuple[object, ...]]:
         ("a,b,c\n1,ä,3\n".encode("iso-8859-15"), {"encoding": "iso-8859-15"}),
         ("a,b,c\n1,ä,3\n".encode("utf-16"), {"encoding": "utf-16"}),
         (gzip.compress("a,b,c\n1,ä,3\n".encode()), {}),
+        ("a,b,c\r1,ä,3\r", {}),
+        ("\ufeffa,b,c\n1,ä,3\n", {"encoding": "iso-8859-15"}),
+        (gzip.compress("\ufeffa,b,c\r1,ä,3\r".encode()), {"encoding": "iso-8859-15"}),
     ],
 )
 def test_the_same_row_in_many_guises(content: str | bytes, how: dict[str, str], tmp_path: Path) -> None:
@@ -97,7 +100,9 @@ def test_a_quote_without_an_end_costs_its_own_line_only(tmp_path: Path) -> None:
 
 def test_a_quote_within_a_field_is_a_letter_like_others() -> None:
     lines = ["a,b,c\n", '1,5" wide,3\n', "1,2,3,4\n", '"x""y",2,3\n']
-    assert [(each.line, each.place) for each in no_rows(lines, 3, ",")] == [(3, 1)]
+    found, plain = no_rows(lines, 3, ",")
+    assert [(each.line, each.place) for each in found] == [(3, 1)]
+    assert not plain
     assert without(lines, 3, ",").lines == [2, 4]
 
 
@@ -110,5 +115,38 @@ def test_rows_begin_on_the_lines_on_which_they_were_written(table: list[list[str
         text = ",".join('"' + cell.replace('"', '""').replace("\r", "") + '"' for cell in row) + "\n"
         lines += text.splitlines(keepends=True)
     assert lines_of(lines, list(range(len(table))), ",") == starts
-    assert no_rows(lines, 2, ",") == []
+    assert no_rows(lines, 2, ",") == ([], True)
     assert without(lines, 2, ",").lines == starts
+
+
+def test_a_quote_within_a_field_is_mended_beside_other_damage(tmp_path: Path) -> None:
+    table = opened(tmp_path, 'a,b,c\n1,5" pipe,3\n1,2,3,4\n"x""y","2,\n2",3\n7,8,9\n')
+    assert table.mend is not None
+    mended = table.mend()
+    assert rows(mended) == [(2, "1", '5" pipe', "3"), (4, 'x"y', "2,\n2", "3"), (6, "7", "8", "9")]
+    assert [each.line for each in mended.ragged] == [3]
+
+
+def test_where_fields_are_not_quoted_a_quote_is_a_letter(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text('a\tb\tc\n"1\t5" pipe\t"3"\n1\t2\t3\t"4\n7\t8\t9\n')
+    mend = open_table(path, COLUMNS, delimiter="\t", quoted=False).mend
+    assert mend is not None
+    mended = mend()
+    assert rows(mended) == [(2, '"1', '5" pipe', '"3"'), (4, "7", "8", "9")]
+    assert [each.line for each in mended.ragged] == [3]
+
+
+def test_a_row_over_several_lines_with_a_field_too_many_is_one_row() -> None:
+    lines = ["a,b,c\n", '1,"2,\n', '2",3,x\n', "4,5,6\n"]
+    found, plain = no_rows(lines, 3, ",")
+    assert (found, plain) == ([NoRow(0, 2, "4 fields, where the header has 3")], True)
+    # A sound row between says that the quote above it has no end.
+    found, _ = no_rows(["a,b,c\n", '1,"2,3\n', "4,5,6\n", '7",8,9\n'], 3, ",")
+    assert found[0] == NoRow(0, 2, OPEN_QUOTE)
+
+
+def test_what_is_told_about_a_file_is_short(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as told, reading(tmp_path):
+        raise pl.exceptions.ComputeError("x" * 10_000)
+    assert len(str(told.value)) < 600

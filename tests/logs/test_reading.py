@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mccpo.errors import InputError
 from mccpo.logs import Logs, Opening, load, write_rejects
+from mccpo.logs.trajectories import ema
 
 HEADER = "learner,concept,item,time,correct,attempts,hints,seconds,signal\n"
 ROW = "ana,c,i,2020-01-01 10:00:{:02},1,1,0,2.5,0\n"
@@ -37,6 +38,8 @@ def read(folder: Path, content: str | bytes, most_rejected: float = 0.0, **how: 
         ("ana,c,i,yesterday,1,,,,", "unreadable time"),
         ("ana,c,i,,1,,,,", "missing time"),
         ("ana,c,i,2020-02-30,1,,,,", "unreadable time"),
+        ("ana,c,i,0020-02-20,1,,,,", "unreadable time"),
+        ("ana,c,i,2/20/0020 10:00,1,,,,", "unreadable time"),
         ("ana,c,i,2020-01-01,1,many,,,", "unreadable attempts"),
         ("ana,c,i,2020-01-01,1,1.5,,,", "unreadable attempts"),
         ("ana,c,i,2020-01-01,1,99999999999999999999,,,", "unreadable attempts"),
@@ -239,3 +242,49 @@ def test_whatever_the_rows_hold_none_is_lost_or_the_file_is_refused(table: list[
 def _read_text(text: str, most_rejected: float = 0.0) -> Logs:
     with tempfile.TemporaryDirectory() as folder:
         return read(Path(folder), text, most_rejected)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_in_any_way(end: str, tmp_path: Path) -> None:
+    logs = read(tmp_path, (HEADER + "".join(ROW.format(at) for at in range(50)) + "ana\n").replace("\n", end), 0.1)
+    assert logs.account.interactions == 50
+    assert logs.rejects["line"].to_list() == [52]
+
+
+def test_a_quote_within_a_field_costs_no_row(tmp_path: Path) -> None:
+    logs = read(tmp_path, 'learner,concept,correct\nu1,5" pipe,1\nu2,b,0\n')
+    assert logs.table["concept"].to_list() == ['5" pipe', "b"]
+
+
+def test_a_row_over_several_lines_with_a_field_too_many_is_one_reject(tmp_path: Path) -> None:
+    content = HEADER + ROW.format(1) + 'ana,"a, b\nc",i,2020-01-01,1,1,0,2.5,0,x\n' + ROW.format(2)
+    logs = read(tmp_path, content, 0.5)
+    assert logs.account.reasons == {"10 fields, where the header has 9": 1}
+    assert (logs.account.rows, logs.account.interactions, logs.rejects["line"].to_list()) == (3, 2, [3])
+
+
+def test_a_concept_is_in_an_event_once_however_its_rows_tell_it(tmp_path: Path) -> None:
+    logs = read(tmp_path, "learner,concept,event,correct\nana,a~~b,1,0\nana,a,1,0\n")
+    assert logs.table["concept"].to_list() == ["a~~b"]
+    assert ema(logs.table)["before"].to_list() == pytest.approx([0.2])
+
+
+def test_rows_of_one_event_that_answer_differently_are_two_events(tmp_path: Path) -> None:
+    logs = read(tmp_path, "learner,concept,event,correct\nana,a,1,0\nana,b,1,0\nana,a,1,1\n")
+    assert logs.table.select("concept", "correct").rows() == [("a~~b", False), ("a", True)]
+    assert (logs.account.merged, logs.account.duplicates) == (1, 0)
+
+
+@pytest.mark.parametrize(("cell", "concept"), [("a~~", "a"), ("~~a", "a"), ("~~", None), ("b~~~~a", "a~~b")])
+def test_a_concept_without_a_name_is_none(cell: str, concept: str | None, tmp_path: Path) -> None:
+    logs = read(tmp_path, f"learner,concept,correct\nana,{cell},1\nbob,,0\n")
+    assert logs.table["concept"].to_list() == [concept, None]
+
+
+def test_where_rows_have_an_order_they_need_no_time(tmp_path: Path) -> None:
+    content = "learner,order,time,correct\nana,1,,1\nana,0,NA,0\nbob,0,2020-01-01,0\n"
+    logs = read(tmp_path, content)
+    assert logs.table["correct"].to_list() == [False, True, False]
+    assert logs.table["time"].null_count() == 2
+    logs.table.write_csv(tmp_path / "canonical.csv")
+    assert load(tmp_path / "canonical.csv", "table").table.equals(logs.table)

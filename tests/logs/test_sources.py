@@ -565,7 +565,14 @@ def test_statements_can_tell_their_concept_in_an_extension(tmp_path: Path) -> No
         load(example.path, "xapi", Opening(mapping={"skill": place}))
 
 
-@pytest.mark.parametrize("wrap", [lambda each: each, lambda each: {"statements": each, "more": ""}])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda each: each,
+        lambda each: {"statements": each, "more": ""},
+        lambda each: {"version": "1.0.3", "statements": each},
+    ],
+)
 def test_statements_in_one_document_are_read_too(wrap: Callable[[list[Any]], Any], tmp_path: Path) -> None:
     path = write(tmp_path / "export.json", json.dumps(wrap([statement(), statement(id="s2", result={})])))
     assert load(path, "xapi").account.interactions == 1
@@ -619,6 +626,11 @@ def test_a_map_that_does_not_do_is_told(mapping: dict[str, str], told: str, tmp_
         ("2019-08-09T06:27:07.449Z", at(2019, 8, 9, 6, 27, 7, 449000)),
         ("8/9/2019 6:27", at(2019, 8, 9, 6, 27)),
         ("8/9/19 6:27", at(2019, 8, 9, 6, 27)),
+        ("8/9/19 6:27:07", at(2019, 8, 9, 6, 27, 7)),
+        ("8/9/19", at(2019, 8, 9)),
+        ("8/9/2019", at(2019, 8, 9)),
+        ("8/9/2019 6:27 PM", at(2019, 8, 9, 18, 27)),
+        ("8/9/19 6:27:07 AM", at(2019, 8, 9, 6, 27, 7)),
         ("2019-08-09", at(2019, 8, 9)),
     ],
 )
@@ -647,3 +659,114 @@ def test_rows_of_one_event_of_a_table_are_merged(tmp_path: Path) -> None:
     logs = load(path, "table")
     assert logs.table["concept"].to_list() == ["a~~b", "a"]
     assert logs.account.merged == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "time"),
+    [
+        ("1/24/2019 21:00", at(2019, 1, 24, 13)),
+        ("1/24/2019 21:00:00", at(2019, 1, 24, 13)),
+        ("1/24/2019 9:00 PM", at(2019, 1, 24, 13)),
+        ("1/24/19 21:00", at(2019, 1, 24, 13)),
+        ("1/24/2019", at(2019, 1, 23, 16)),
+        ("1/24/19", at(2019, 1, 23, 16)),
+    ],
+)
+def test_times_of_junyi_s_that_went_through_a_spreadsheet(told: str, time: datetime, tmp_path: Path) -> None:
+    path = junyi_2020(tmp_path).path / "Log_Problem.csv"
+    write(
+        path, path.read_text(encoding="utf-8").replace("2019-05-26 21:00:00 UTC", told).replace("1/24/2019 21:15", told)
+    )
+    logs = load(path, "junyi-2020", most_rejected=0.0)
+    assert logs.table["time"].unique().to_list() == [time]
+
+
+def test_a_quote_within_a_step_s_name_is_a_letter_like_others(tmp_path: Path) -> None:
+    path = datashop(tmp_path).path
+    text = gzip.decompress(path.read_bytes()).decode().replace("\tdone\t", '\tthe 5" side\t')
+    logs = load(write(tmp_path / "steps.txt", text), "datashop")
+    assert logs.table["item"].to_list() == ['w01 / the 5" side'] * 2
+    text = text.replace('the 5" side', '"the 5"" side, left"')  # as some copies have it
+    logs = load(write(tmp_path / "steps.txt", text), "datashop")
+    assert logs.table["item"].to_list() == ['w01 / the 5" side, left'] * 2
+
+
+def test_empty_names_of_components_are_none(tmp_path: Path) -> None:
+    path = datashop(tmp_path).path
+    text = gzip.decompress(path.read_bytes()).decode().replace("tone2~~tone1", "~~tone1")
+    logs = load(write(tmp_path / "steps.txt", text), "datashop")
+    assert logs.table["concept"].to_list() == ["tone1", None]
+
+
+def test_each_answer_of_six_lines_is_an_event_whatever_the_clock_says(tmp_path: Path) -> None:
+    lists = [",".join(each) for each in (["5"] * 40, ["1"] * 40, ["0", "1"] * 20, ["0"] * 40)]
+    logs = load(write(tmp_path / "data.txt", "\n".join(["u0,40", *lists, "NA"]) + "\n"), "pykt")
+    assert logs.account.interactions == logs.account.rows == 40
+    assert logs.table["correct"].to_list() == [False, True] * 20
+
+
+def sequences(path: Path, questions: str, concepts: str, responses: str, **lists: str) -> Path:
+    columns = {"questions": questions, "concepts": concepts, "responses": responses, **lists}
+    return write(path, ",".join(("uid", *columns)) + "\n5," + ",".join(f'"{each}"' for each in columns.values()) + "\n")
+
+
+def test_a_question_answered_again_at_once_is_not_one_that_goes_on(tmp_path: Path) -> None:
+    again = sequences(tmp_path / "a.csv", "7,7,7", "1,1,2", "0,1,1", timestamps="9,9,9", is_repeat="0,0,1")
+    logs = load(again, "xes3g5m")
+    assert logs.table.select("concept", "correct").rows() == [("1", False), ("1~~2", True)]
+    assert (logs.account.merged, logs.account.duplicates) == (1, 0)
+
+
+def test_without_a_mark_a_question_goes_on_with_another_concept_and_the_same_answer(tmp_path: Path) -> None:
+    path = sequences(tmp_path / "a.csv", "7,7,7,7", "1,2,2,1", "1,1,1,0", timestamps="9,9,9,9")
+    logs = load(path, "xes3g5m")
+    assert logs.table.select("concept", "correct").rows() == [("1~~2", True), ("2", True), ("1", False)]
+
+
+def test_events_of_a_learner_in_two_files_are_not_one(tmp_path: Path) -> None:
+    sequences(tmp_path / "train_valid_sequences.csv", "7,8", "1,2", "1,1", is_repeat="0,0")
+    sequences(tmp_path / "test.csv", "9,9", "3,4", "1,1", is_repeat="0,1")
+    assert load(tmp_path, "xes3g5m").table["concept"].to_list() == ["1", "2", "3~~4"]
+
+
+def test_a_mark_of_utf_8_goes_before_the_format_s_own_encoding(tmp_path: Path) -> None:
+    example = assistments_2009(tmp_path)
+    text = example.path.read_text(encoding="iso-8859-15")
+    logs = load(write(tmp_path / "saved.csv", "\ufeff" + text), "assistments-2009")
+    assert logs.table.equals(load(example.path, "assistments-2009").table)
+
+
+def test_learners_files_whose_lines_end_with_a_carriage_return_are_read(tmp_path: Path) -> None:
+    example = ednet_kt1(tmp_path)
+    table = load(example.path, "ednet-kt1").table
+    for file in tmp_path.rglob("u*.csv"):
+        file.write_bytes(file.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
+    assert load(example.path, "ednet-kt1").table.equals(table)
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_statements_end_with_their_line_and_not_before(sign: str, end: str, tmp_path: Path) -> None:
+    told = statement(object={"id": f"https://example.org/q{sign}1"})
+    lines = [json.dumps(told, ensure_ascii=False), "no JSON", json.dumps(statement(id="s2"))]
+    logs = load(write(tmp_path / "statements.jsonl", end.join(lines)), "xapi", most_rejected=0.5)
+    assert sorted(logs.table["item"].to_list()) == ["https://example.org/q1", f"https://example.org/q{sign}1"]
+    assert logs.rejects["line"].to_list() == [2]
+
+
+def test_ids_of_statements_may_be_of_any_kind(tmp_path: Path) -> None:
+    voiding = {"verb": {"id": "http://adlnet.gov/expapi/verbs/voided"}, "result": None}
+    told = [
+        statement(id=5), statement(id=["s"]), statement(id=None), statement(id=6),
+        statement(id="v1", object={"id": ["s1"]}, **voiding), statement(id="v2", object={"id": 6}, **voiding),
+    ]  # fmt: skip
+    logs = load(write(tmp_path / "statements.jsonl", "\n".join(map(json.dumps, told))), "xapi")
+    assert logs.account.interactions == 3
+    assert logs.account.skips == {"no result": 2, "voided": 1}
+
+
+@pytest.mark.parametrize("statements", [None, 5, "s", {}])
+def test_a_document_without_a_list_of_statements_is_refused(statements: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "statements.json", json.dumps({"statements": statements}))
+    with pytest.raises(InputError, match="'statements' are no list"):
+        load(path, "xapi")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mccpo.errors import InputError
 from mccpo.logs import read
-from mccpo.logs.table import COLUMNS, encode, write
+from mccpo.logs.table import COLUMNS, encode, write, writing
 
 NAMES = st.lists(st.none() | st.text(max_size=3), max_size=30)
 
@@ -66,6 +66,13 @@ def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
         (events().drop("correct"), "has no column 'correct'"),
         (events().head(0), "holds no events"),
         (events(order=["first", "second", "third"]), "the column 'order' holds String"),
+        (events(learner=["b", None, "a"]), "the column 'learner' is null in 1 of 3 rows"),
+        (events(order=[0, None, 1]), "the column 'order' is null in 1 of 3 rows"),
+        (events(correct=[True, None, None]), "the column 'correct' is null in 2 of 3 rows"),
+        (events(correct=[1.0, 0.5, 0.0]), "the column 'correct' does not hold 0 and 1 alone"),
+        (events(correct=[1, 2, 0]), "the column 'correct' does not hold 0 and 1 alone"),
+        (events(order=[0.0, 0.5, 1.0]), "the column 'order' does not hold whole numbers alone"),
+        (events(signal=[5, 0, -1]), "the column 'signal' holds more than -1, 0 and 1"),
     ],
 )
 def test_what_is_no_canonical_table_is_refused(frame: pl.DataFrame, told: str, tmp_path: Path) -> None:
@@ -79,3 +86,25 @@ def test_a_file_that_is_no_parquet_is_refused_in_one_line(tmp_path: Path) -> Non
     with pytest.raises(InputError) as told:
         read(tmp_path / "t.parquet")
     assert "\n" not in str(told.value)
+
+
+def test_a_table_is_put_in_place_only_when_what_goes_with_it_succeeds(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), writing(events(), tmp_path / "t.parquet"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    with writing(events(), tmp_path / "t.parquet"):
+        assert not (tmp_path / "t.parquet").exists()
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(events())
+
+
+def test_numbers_that_say_yes_and_no_and_names_that_are_numbers_are_taken(tmp_path: Path) -> None:
+    told = events(learner=[-7, 10**12, 10**12], correct=[1.0, 0.0, 1.0], order=[0.0, 1.0, 0.0])
+    told.write_parquet(tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet")
+    assert table["learner"].to_list() == ["-7", "1000000000000", "1000000000000"]
+    assert table["correct"].to_list() == [True, True, False]
+
+
+def test_concepts_that_others_joined_are_tidied(tmp_path: Path) -> None:
+    events(concept=["b~~a~~b", "~~", "a~~"]).write_parquet(tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet")["concept"].to_list() == ["a", None, "a~~b"]

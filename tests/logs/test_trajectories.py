@@ -87,6 +87,11 @@ def test_events_of_several_concepts_have_an_entry_for_each() -> None:
     assert entries.concept.tolist() == [1, 2, 0]
 
 
+def test_a_concept_named_twice_has_one_entry() -> None:
+    entries = practice(table([("x", "b~~a~~b", True, 0)]))
+    assert (entries.row.tolist(), entries.concept.tolist(), entries.concepts) == ([0, 0], [0, 1], ("a", "b"))
+
+
 def test_a_log_without_a_signal_has_no_average_of_it() -> None:
     frame = table([("x", "a", True, 0)]).with_columns(pl.lit(None, pl.Int8).alias("signal"))
     with pytest.raises(InputError, match="no signal"):

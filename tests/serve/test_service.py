@@ -1,6 +1,9 @@
 """The service as a platform uses it: sessions, duplicates, latecomers, races, refusals, erasure, failing databases."""
 
 import asyncio
+import csv
+import subprocess
+import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
+from mccpo import logs
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.serve import rows
@@ -582,3 +586,37 @@ def test_a_database_of_another_curriculum_is_refused(lone, run_of):
     asyncio.run(story(lone.release, "Ada"))
     with pytest.raises(InputError, match="another curriculum"):
         asyncio.run(story(load_release(run_of(make("tutor-15", concepts=9))), "Bob"))
+
+
+def test_an_export_is_a_log_that_can_be_audited(lone, tmp_path):
+    async def story():
+        async with lone() as service:
+            for name in ("Ada", "Bob"):
+                learner = (await service.register("t", Register(name, {"school": name[0]}))).id
+                for step in range(4):
+                    decision = await service.next("t", Next(learner))
+                    if step < 3:
+                        await service.outcome("t", Outcome(decision.id, step > 0, step, 2.5))
+            return [row async for row in service.export("t")]
+
+    exported = asyncio.run(story())
+    answered = [row for row in exported if row["correct"] is not None]
+    assert len(exported) == 8
+    with (tmp_path / "export.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, exported[0].keys())
+        writer.writeheader()
+        writer.writerows(answered)
+    table = logs.read(tmp_path / "export.csv", "table")
+    assert table.height == 6
+    assert table["correct"].to_list() == [False, True, True] * 2
+    assert table["hints"].to_list() == [0, 1, 2] * 2
+    assert sorted(table["group_school"].unique()) == ["A", "B"]
+    assert table["time"].null_count() == 0
+    assert {(row["learner"], row["concept"]) for row in answered} == set(table.select("learner", "concept").iter_rows())
+    assert all(0 < row["propensity"] <= 1 for row in exported)
+
+
+def test_neither_jax_nor_polars_is_imported():
+    code = "import sys, mccpo.serve.service, mccpo.serve.verify; print({'jax', 'polars', 'equinox'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from cyclopts import Parameter
 
 from mccpo import atomic
-from mccpo.cli.logs import FormatFlag, MapFlag
+from mccpo.cli.logs import FormatFlag, MapFlag, check_table
 from mccpo.cli.output import JsonFlag, WholeNumber, emit, parse_pairs
 from mccpo.errors import InputError
 from mccpo.strict_json import dump_json
@@ -59,7 +59,7 @@ def audit(
     out: Annotated[
         Path | None, Parameter(help=f"A folder for {PAGE} and {RESULT}; nothing is written by default.")
     ] = None,
-    table: Annotated[Path | None, Parameter(help="Also write the canonical table here, as parquet.")] = None,
+    table: Annotated[Path | None, Parameter(help="Also write the canonical table here, NAME.parquet.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Measure how often answers are right and bring no gain of mastery.
@@ -75,6 +75,8 @@ def audit(
 
     if not -24 < hours_ahead < 24:
         raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
+    if table is not None:
+        check_table("--table", table, logs)
     events = read(logs, format, parse_pairs(map or [], "--map", str) or None)
     fewest = minimum if minimum is not None else (20 if format == "xes3g5m" else 30)
     models = tuple(dict.fromkeys(model)) if events["concept"].null_count() < events.height else ()
@@ -82,6 +84,7 @@ def audit(
         raise InputError(
             f"{logs} has neither concepts nor a signal of mastery", fix="give logs that name concepts, for a model"
         )
+    # All that can fail is done within, so that a command that fails leaves no table.
     with nullcontext() if table is None else writing(events, table):
         gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
         found = run(
@@ -93,14 +96,15 @@ def audit(
             main=main,
             hours_ahead=hours_ahead,
         )
-    words: dict[str, str] = {name: _words(name, alpha, restarts) for name in models}
-    subject = Subject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), words)
-    result = as_json(found, subject)
-    if out is not None:
-        page = render(found, subject)  # before anything is written
-        atomic.write_text(out / RESULT, dump_json(result, indent=1) + "\n")
-        atomic.write_text(out / PAGE, page)
-        result["written"] = [str(out / RESULT), str(out / PAGE)]
+        words: dict[str, str] = {name: _words(name, alpha, restarts) for name in models}
+        subject = Subject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), words)
+        result = as_json(found, subject)
+        if out is not None:
+            page = render(found, subject)
+            with atomic.replacing(out / RESULT) as told, atomic.replacing(out / PAGE) as shown:
+                told.write_text(dump_json(result, indent=1) + "\n", encoding="utf-8")
+                shown.write_text(page, encoding="utf-8")
+            result["written"] = [str(out / RESULT), str(out / PAGE)]
     emit(result, as_json=json, text=lambda: "\n".join(_text(found, subject, result.get("written", []))))
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from mccpo.cli import cache
-from mccpo.cli.output import JsonFlag, emit, note
+from mccpo.cli.bench_serve import bench_serve
+from mccpo.cli.output import JsonFlag, WholeNumber, emit, note
 from mccpo.cli.progress import progress
 from mccpo.errors import InputError
 
@@ -23,13 +24,16 @@ RowsFlag = Annotated[
     Parameter(help="Rows of the logs of the logs bench, joined by commas; 1000000,4000000,16200000 by default."),
 ]
 
+LearnersFlag = Annotated[WholeNumber | None, Parameter(help="Learners of the serve bench; 10000 by default.")]
+
 
 def bench(
-    what: Literal["tabular", "neural", "learner", "logs"],
+    what: Literal["tabular", "neural", "learner", "logs", "serve"],
     /,
     *,
     parts: PartsFlag = None,
     rows: RowsFlag = None,
+    learners: LearnersFlag = None,
     json: JsonFlag = False,
 ) -> None:
     """Measure the speed, side by side with another implementation in one run.
@@ -41,13 +45,19 @@ def bench(
         neural: training on tutor-15, beside MaskablePPO in an environment that is created in the cache folder.
         learner: fitting knowledge tracing to ASSISTments 2009, beside pyBKT in an environment of the same kind.
         logs: from made-up logs to their audit, beside polars, which only reads and writes them, and beside pandas.
+        serve: decisions and outcomes of the service, on the loopback, beside an endpoint that inserts one row durably.
     """
-    from mccpo.experiments import Session, bench_learner, bench_logs, bench_neural, bench_tabular
-
     if what != "neural" and parts is not None:
         raise InputError(f"the {what} bench has no parts", fix="leave out --parts")
     if what != "logs" and rows is not None:
         raise InputError(f"the {what} bench has no rows", fix="leave out --rows")
+    if what != "serve" and learners is not None:
+        raise InputError(f"the {what} bench has no learners", fix="leave out --learners")
+    if what == "serve":
+        bench_serve(learners, as_json=json)
+        return
+    from mccpo.experiments import Session, bench_learner, bench_logs, bench_neural, bench_tabular
+
     names = [name.strip() for name in (parts or "").split(",") if name.strip()]
     with progress() as show:
         session = Session(progress=show)

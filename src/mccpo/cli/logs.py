@@ -110,12 +110,9 @@ def convert(
     """
     from mccpo.logs import table
 
-    if out.suffix.lower() != ".parquet":
-        raise InputError(f"--out is {out}", fix="name a file that ends in .parquet")
-    if out.resolve() == file.resolve():
-        raise InputError(f"--out would overwrite {file}", fix="choose another name")
-    read = _load(file, format, opening(map, delimiter, encoding, model), most_rejected)
     account, rejects = out.with_suffix(".account.json"), out.with_suffix(".rejects.csv")
+    check_table("--out", out, file, account, rejects)
+    read = _load(file, format, opening(map, delimiter, encoding, model), most_rejected)
     with atomic.replacing(out) as scratch:  # in place last: there is never a table that does not say what it lacks
         table.write(read.table, scratch)
         _write_account(read, account, rejects)
@@ -177,6 +174,17 @@ def opening(
     return Opening(delimiter, encoding, parse_pairs(mapping or [], "--map", str), model)
 
 
+def check_table(flag: str, table: Path, log: Path, *beside: Path) -> None:
+    """Refuses a place for a table that is no parquet file, or where it, or what goes beside it, would be the log."""
+    if table.suffix.lower() != ".parquet":
+        raise InputError(f"{flag} is {table}", fix="name a file that ends in .parquet")
+    for path in (table, *beside):
+        if path.is_dir():
+            raise InputError(f"{flag} would write {path}, which is a folder", fix="choose another name")
+        if path.exists() and log.exists() and path.samefile(log):
+            raise InputError(f"{flag} would overwrite {log}", fix="choose another name")
+
+
 def _load(file: Path, format: str | None, how: Opening, most_rejected: float | None) -> Logs:
     from mccpo.logs import MOST_REJECTED, SOURCES, load
 
@@ -195,7 +203,7 @@ def _write_account(read: Logs, account: Path, rejects: Path) -> None:
 
     with atomic.replacing(account) as scratch:
         scratch.write_text(dump_json({"format": read.source} | _told(read), indent=2) + "\n", encoding="utf-8")
-        write_rejects(read, rejects)
+        write_rejects(read, rejects)  # which are told apart before the account is in place
 
 
 def _text(file: Path, format: str, result: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,9 @@ import asyncio
 import ipaddress
 import socket
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +18,7 @@ from cyclopts import Parameter
 
 from mccpo.cli.keys import KEYS, KeysFlag
 from mccpo.cli.output import JsonFlag, WholeNumber, emit, note, number, parse_pairs
+from mccpo.cli.small_policy import train_small
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,9 +53,13 @@ class Rules:
 
 
 def serve(
-    run: Annotated[Path, Parameter(help="The folder of a finished run of a neural learner.")],
+    run: Annotated[Path | None, Parameter(help="The folder of a finished run of a neural learner.")] = None,
     /,
     *,
+    demo: Annotated[
+        bool,
+        Parameter(negative="", help="Train a small policy first, and let simulated learners be taught by it."),
+    ] = False,
     database: Annotated[
         str | None,
         Parameter(help="The record: a file, or sqlite:///FILE or postgresql://…; decisions.db in RUN by default."),
@@ -69,34 +77,56 @@ def serve(
     """Serve the decisions of a trained policy, each behind the gate and on record, until it is stopped.
 
     The API is under /v1, described by /openapi.json. Keys come from `mccpo keys create`; while there are none, only
-    this machine is answered.
+    this machine is answered. --demo needs no run: it shows the service at work, with simulated learners.
     """
-    _check_installed()
-    from mccpo.serve.app import create_app
-    from mccpo.serve.keys import KeyFile
-    from mccpo.serve.release import load_release
+    check_installed()
+    with _what(run, database, keys, demo=demo) as (place, record, key_file):
+        from mccpo.serve.app import create_app
+        from mccpo.serve.keys import KeyFile
+        from mccpo.serve.listening import listen
+        from mccpo.serve.release import load_release
 
-    kept = KeyFile(keys)
-    _check_host(host, kept)
-    release = load_release(run, part=part, method=method, seed=seed)
-    service = _service(release, database or str(run / DATABASE), rules)
-    app = create_app(service, _settings(kept, rate, run, rules))
-    with _listening(host, port) as listener:
-        address = listener.getsockname()
-        where = f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
-        told = {"url": where, "release": release.version, "database": service.store.name, "keys": len(kept)}
-        asyncio.run(_serve(app, service, listener, lambda: _announce(told, run, kept, as_json=json)))
+        kept = KeyFile(key_file)
+        _check_host(host, kept)
+        release = load_release(place, part=part, method=method, seed=seed)
+        service = _service(release, record, rules)
+        app = create_app(service, _settings(kept, rate, place, rules))
+        with listen(host, port) as listener:
+            address = listener.getsockname()
+            where = f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
+            told = {"url": where, "release": release.version, "database": service.store.name, "keys": len(kept)}
+            asyncio.run(_serve(app, service, listener, lambda: _announce(told, place, kept, as_json=json), demo=demo))
 
 
-async def _serve(app: FastAPI, service: Service, listener: socket.socket, announce: Any) -> None:
-    import uvicorn
+@contextmanager
+def _what(run: Path | None, database: str | None, keys: Path, *, demo: bool) -> Iterator[tuple[Path, str, Path]]:
+    """The run, the database and the file of keys that are served; those of a demonstration go with it."""
+    if not demo and run is None:
+        raise InputError("no run is named", fix="name the folder of one, or try --demo")
+    if not demo and run is not None:
+        yield run, database or str(run / DATABASE), keys
+        return
+    if run is not None or database is not None:
+        raise InputError(
+            "--demo trains a policy of its own, and keeps its record for as long as it runs", fix="give it alone"
+        )
+    with tempfile.TemporaryDirectory(prefix="mccpo-demo-", ignore_cleanup_errors=True) as folder:
+        note(
+            "training a small policy first, which takes some ten seconds, or thirty the first time; Ctrl-C ends it all"
+        )
+        trained = train_small(Path(folder))
+        yield trained, str(trained / DATABASE), Path(folder) / "keys.json"
 
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10
-    )
+
+async def _serve(app: FastAPI, service: Service, listener: socket.socket, announce: Any, *, demo: bool) -> None:
+    from mccpo.serve.keys import LOCAL
+    from mccpo.serve.listening import run_app
+    from mccpo.serve.simulated import attending
+
     async with service:  # first, so that what cannot be opened is told in a line of ours
         announce()
-        await uvicorn.Server(config).serve(sockets=[listener])
+        async with attending(service, LOCAL) if demo else nullcontext():
+            await run_app(app, listener)
 
 
 def _service(release: Release, database: str, rules: Rules) -> Service:
@@ -139,16 +169,6 @@ def _announce(told: dict[str, Any], run: Path, kept: KeyFile, *, as_json: bool) 
     sys.stdout.flush()  # whoever started us may wait for it
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    if not 0 <= port <= 65_535:
-        raise InputError(f"--port is {port}", fix="give one from 0 to 65535")
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port}: {error}", fix="choose another --host or --port") from error
-
-
 def _check_host(host: str, kept: KeyFile) -> None:
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -163,7 +183,8 @@ def _check_host(host: str, kept: KeyFile) -> None:
         note("keys travel as they are over plain HTTP: put a server with TLS before it")
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Refuses where what the service needs is not there."""
     for name in ("fastapi", "uvicorn", "sqlalchemy", "aiosqlite", "alembic", "prometheus_client"):
         if find_spec(name) is None:
             raise InputError(f"{name} is not installed", fix="install mccpo[serve]")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.logs.table import BETWEEN_CONCEPTS, tidied
 
 TRUTHS: Mapping[str, bool] = {
     **dict.fromkeys(("true", "True", "TRUE", "1", "1.0", "t", "T", "yes", "Yes", "YES", "correct", "CORRECT"), True),
@@ -29,10 +29,15 @@ ISO = (
     "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z",
     "%Y-%m-%d %H:%M", "%Y-%m-%d",
 )  # fmt: skip
-SPREADSHEET = ("%m/%d/%y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y")
-"""What spreadsheets make of times. Two figures for the year come first: `%Y` reads 05 as the year 5."""
+SPREADSHEET = tuple(
+    f"{day}{hour}"
+    for hour in (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "")
+    for day in ("%m/%d/%Y", "%m/%d/%y")
+)
+"""What spreadsheets make of times: the year in four figures or in two, hours to 24 or to 12, or the day alone."""
 _EARLIEST, _LATEST = -2_208_988_800_000, 7_258_118_400_000
-"""The years 1900 and 2200: a number beyond them is no time, or counts in another unit."""
+"""The years 1900 and 2200: a number beyond them is no time, or counts in another unit. A year written out beyond them
+was misread: `%Y` reads 19 as the year 19."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,11 @@ class Concepts(Text):
         return self.raw.map_batches(self._tidied, return_dtype=pl.String, is_elementwise=True)
 
     def _tidied(self, cells: pl.Series) -> pl.Series:
-        if not self.names and not cells.str.contains(self.between, literal=True).any():
-            return cells
-        distinct = cells.unique().drop_nulls()
-        each = distinct.str.split(self.between).list.eval(pl.element().replace(self.names))
-        return cells.replace(distinct, each.list.unique().list.sort().list.join(BETWEEN_CONCEPTS))
+        return tidied(cells, self.between, self.names)
+
+    @property
+    def faults(self) -> dict[str, pl.Expr]:
+        return {f"missing {self.column}": self.value.is_null()} if self.required else {}
 
 
 @dataclass(frozen=True)
@@ -186,6 +191,7 @@ class Clock(Field):
 
     def _told(self, form: str) -> pl.Expr:
         told = pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms")
+        told = pl.when(told.to_physical().is_between(_EARLIEST, _LATEST)).then(told)
         if form.endswith("z"):
             return told.dt.replace_time_zone(None)
         return told - pl.duration(minutes=round(self.hours_ahead * 60), time_unit="ms") if self.hours_ahead else told

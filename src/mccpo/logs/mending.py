@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,15 +40,17 @@ def is_ragged(error: Exception) -> bool:
     return any(sign in str(error) for sign in ("more fields", 'could not parse `"', "CSV malformed"))
 
 
-def no_rows(handle: Iterable[str], width: int, delimiter: str) -> list[NoRow]:
-    """The lines that are no rows."""
+def no_rows(handle: Iterable[str], width: int, delimiter: str, quote: str | None = '"') -> tuple[list[NoRow], bool]:
+    """The lines that are no rows; and whether all quotes stand around fields, so that polars agrees on the others."""
     found = []
-    for place, (line, row) in enumerate(_rows(handle, width, delimiter), start=-1):
+    plain = True
+    for place, (line, row, text) in enumerate(_rows(handle, width, delimiter, quote), start=-1):
         if row is None:
             found.append(NoRow(place, line, OPEN_QUOTE))
         elif len(row) > width:
             found.append(NoRow(place, line, f"{len(row)} fields, where the header has {width}"))
-    return found
+        plain = plain and row is not None and (quote is None or _is_plain(text, delimiter))
+    return found, plain
 
 
 def without(handle: Iterable[str], width: int, delimiter: str) -> Kept:
@@ -55,7 +58,7 @@ def without(handle: Iterable[str], width: int, delimiter: str) -> Kept:
     lines: list[int] = []
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    for line, row in _rows(handle, width, delimiter):
+    for line, row, _ in _rows(handle, width, delimiter):
         if row is None or len(row) > width:
             continue
         if row == [""]:
@@ -70,7 +73,7 @@ def lines_of(handle: Iterable[str], rows: Sequence[int], delimiter: str) -> list
     """The lines on which some rows begin, counted from 0 below the header."""
     wanted = dict.fromkeys(rows, 0)
     last = max(rows, default=-1)
-    for at, (line, _) in enumerate(_rows(handle, None, delimiter), start=-1):
+    for at, (line, *_) in enumerate(_rows(handle, None, delimiter), start=-1):
         if at in wanted:
             wanted[at] = line
         if at >= last:
@@ -78,8 +81,13 @@ def lines_of(handle: Iterable[str], rows: Sequence[int], delimiter: str) -> list
     return [wanted[row] for row in rows]
 
 
-def _rows(handle: Iterable[str], width: int | None, delimiter: str) -> Iterator[tuple[int, list[str] | None]]:
-    """Rows with the line each begins on, None for a line whose quote has no end: the next line is then a new row."""
+def _rows(
+    handle: Iterable[str], width: int | None, delimiter: str, quote: str | None = '"'
+) -> Iterator[tuple[int, list[str] | None, str]]:
+    """The line each row begins on, its fields, and its text.
+
+    There are no fields, but None, for a line whose quote has no end: the next line is then a new row.
+    """
     source = iter(handle)
     waiting: list[str] = []
     line = 0
@@ -89,25 +97,39 @@ def _rows(handle: Iterable[str], width: int | None, delimiter: str) -> Iterator[
             return
         line += 1
         taken = [first]
-        row = _row(taken, delimiter)
+        row = _row(taken, delimiter, quote)
         while row is None and len(taken) < _LONGEST_ROW:
             following = waiting.pop(0) if waiting else next(source, None)
             if following is None:
                 break
             taken.append(following)
-            row = _row(taken, delimiter)
-        if row is None or (width is not None and len(taken) > 1 and len(row) > width):
+            row = _row(taken, delimiter, quote)
+        if row is None or (width is not None and len(row) > width and _has_a_row(taken[1:], width, delimiter)):
             waiting = taken[1:] + waiting
-            yield line, None
+            yield line, None, first
         else:
-            yield line, row
+            yield line, row, "".join(taken)
             line += len(taken) - 1
 
 
-def _row(lines: Sequence[str], delimiter: str) -> list[str] | None:
+def _has_a_row(lines: Sequence[str], width: int, delimiter: str) -> bool:
+    """Whether lines that a quote has taken in hold a sound row: then the quote of a line before it has no end."""
+    return any(_is_plain(line, delimiter) and len(_row([line], delimiter) or ()) == width for line in lines)
+
+
+def _is_plain(text: str, delimiter: str) -> bool:
+    """Whether quotes stand only around whole fields, and twice within them."""
+    if '"' not in text:
+        return True
+    sign = re.escape(delimiter)
+    field = rf'(?:"(?:[^"]|"")*"|[^"{sign}]*)'
+    return re.fullmatch(rf"{field}(?:{sign}{field})*", text.rstrip("\r\n")) is not None
+
+
+def _row(lines: Sequence[str], delimiter: str, quote: str | None = '"') -> list[str] | None:
     """The fields of a row, None where a quote is still open."""
     whole = "".join(lines).rstrip("\r\n")
-    if '"' not in whole:
+    if quote is None or quote not in whole:
         return whole.split(delimiter)
     # Over several lines only what is well formed is one row: quotes of two rows would else make one of all between.
     for strict in (True, False) if len(lines) == 1 else (True,):

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 import polars as pl
 
 from mccpo.errors import InputError
-from mccpo.logs.mending import OPEN_QUOTE, is_ragged, lines_of, no_rows, without
+from mccpo.logs.mending import is_ragged, lines_of, no_rows, without
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 LINE = "line"
@@ -26,7 +26,10 @@ FILE = "file"
 """The column that says which of several files a row is from."""
 _UTF8 = ("utf-8", "utf8", "utf-8-sig")
 _GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
 _LONGEST_HEADER = 10**6
+_LONGEST_TOLD = 300
+"""Of what polars says about a file, which may quote much of it, so many letters are passed on."""
 
 
 class Ragged(NamedTuple):
@@ -62,14 +65,17 @@ def open_table(
     encoding: str = "utf-8",
     optional: Sequence[str] = (),
     numbered: bool = False,
+    quoted: bool = True,
 ) -> Opened:
     """Opens a delimited file or a parquet file that has `columns`, and takes those and the `optional` ones it has.
 
-    Where a header may name a column twice, `numbered` gives the second `.1` after its name, the third `.2`.
+    Where a header may name a column twice, `numbered` gives the second `.1` after its name, the third `.2`. Where
+    fields are not `quoted`, a quote is a letter like others.
     """
     check_file(path)
     if is_parquet(path):
         return _open_parquet(path, columns, optional)
+    quote = '"' if quoted else None
     header = read_header(path, delimiter, encoding, numbered=numbered)
     check_columns(path, header, columns, delimiter)
     wanted = list(dict.fromkeys([LINE, *columns, *(name for name in optional if name in header)]))
@@ -77,7 +83,9 @@ def open_table(
     unused = tuple(name for name in header if name not in wanted)
     spelt = _as_polars_names(header) if numbered else header
     schema, numbers = dict.fromkeys(spelt, pl.String), dict(zip(spelt, header, strict=True))
-    source = path if encoding.lower() in _UTF8 else io.BytesIO(_decoded(path, encoding))
+    encoding = encoding_of(path, encoding)
+    as_it_is = encoding.lower() in _UTF8 and not ends_lines_with_cr(path, encoding)
+    source = path if as_it_is else io.BytesIO(_decoded(path, encoding))
 
     def scan(content: Path | io.BytesIO, *, truncated: bool = False) -> pl.LazyFrame:
         frame = pl.scan_csv(
@@ -87,25 +95,26 @@ def open_table(
             row_index_name=LINE,
             row_index_offset=2,
             truncate_ragged_lines=truncated,
+            quote_char=quote,
             low_memory=True,
         )
         return frame.rename(numbers).select(*wanted, *unused)
 
     def mend() -> Opened:
         with reading(path), open_text(path, encoding) as handle:
-            found = no_rows(handle, len(header), delimiter)
+            found, plain = no_rows(handle, len(header), delimiter, quote)
         ragged = [Ragged(each.line, each.reason) for each in found]
-        if all(each.reason != OPEN_QUOTE for each in found):
+        if plain:
             rows = pl.col(LINE).is_in([each.place + 2 for each in found])
             return Opened(scan(source, truncated=True).filter(~rows), ragged, locate=locate)
-        # Past a quote without an end polars and we would not agree on what a row is: it gets only the sound ones.
+        # Past a stray quote polars and we would not agree on what a row is: it gets only the sound ones, well quoted.
         with reading(path), open_text(path, encoding) as handle:
             kept = without(handle, len(header), delimiter)
         lines = pl.Series(LINE, kept.lines, dtype=pl.UInt32)
         return Opened(scan(io.BytesIO(kept.content)).collect().with_columns(lines).lazy(), ragged)
 
     def locate(rows: pl.DataFrame) -> pl.DataFrame:
-        if not _has_quotes(path):
+        if not quoted or not _has_quotes(path):
             return rows
         with reading(path), open_text(path, encoding) as handle:
             lines = lines_of(handle, (rows[LINE] - 2).to_list(), delimiter)
@@ -203,6 +212,18 @@ def open_bytes(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if zipped else path.open("rb")
 
 
+def encoding_of(path: Path, encoding: str) -> str:
+    """How a file is encoded: as it is said to be, unless it begins with the mark of UTF-8."""
+    with reading(path), open_bytes(path) as handle:
+        return "utf-8-sig" if handle.read(len(_BOM)) == _BOM else encoding
+
+
+def ends_lines_with_cr(path: Path, encoding: str) -> bool:
+    """Whether lines end as on old machines, with a carriage return alone, which polars does not know."""
+    with reading(path), open_text(path, encoding) as handle:
+        return handle.readline(_LONGEST_HEADER).endswith("\r") and handle.read(1) != "\n"
+
+
 def _as_polars_names(header: Sequence[str]) -> list[str]:
     """Numbered columns by the names that polars has for columns of one name."""
     numbered = [name.rpartition(".") for name in header]
@@ -214,9 +235,10 @@ def _as_polars_names(header: Sequence[str]) -> list[str]:
 
 @contextmanager
 def open_text(path: Path, encoding: str = "utf-8") -> Iterator[io.TextIOBase]:
-    """A file as text, decompressed where it is gzip data or says so by its name."""
+    """A file as text, decompressed where it is gzip data or says so by its name; lines keep their ends."""
     try:
-        with open_bytes(path) as content, io.TextIOWrapper(content, encoding=encoding, newline="") as handle:
+        told = encoding_of(path, encoding)
+        with open_bytes(path) as content, io.TextIOWrapper(content, encoding=told, newline="") as handle:
             yield handle
     except LookupError as error:
         raise InputError(f"there is no encoding {encoding!r}", fix="give one such as utf-8 or iso-8859-15") from error
@@ -247,6 +269,8 @@ def _unreadable(path: Path, message: str) -> InputError:
     if "utf-8" in message.lower() or "utf8" in message.lower():
         return InputError(f"{path} is not UTF-8 text", fix="name its encoding, such as --encoding iso-8859-15")
     told = next(iter(message.splitlines()), "damaged")
+    if len(told) > _LONGEST_TOLD:
+        told = told[:_LONGEST_TOLD] + " …"
     return InputError(f"{path} cannot be read ({told})", fix="check it, or fetch the file again")
 
 
@@ -261,8 +285,10 @@ def _open_parquet(path: Path, columns: Sequence[str], optional: Sequence[str]) -
 
 
 def _decoded(path: Path, encoding: str) -> bytes:
+    """A file as UTF-8, with line ends that polars knows."""
     with reading(path), open_text(path, encoding) as handle:
-        return handle.read().encode()
+        text = handle.read()
+    return (text if "\n" in text else text.replace("\r", "\n")).encode()
 
 
 def _has_quotes(path: Path) -> bool:

@@ -25,7 +25,7 @@ from mccpo.logs.mending import is_ragged
 from mccpo.logs.opening import FILE, LINE, Opened, reading
 from mccpo.logs.ordering import argsort
 from mccpo.logs.source import Opening, Source
-from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, encode
+from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, encode, tidied
 
 MOST_REJECTED = 0.01
 """The share of rejected rows above which reading stops, unless the user says otherwise."""
@@ -242,8 +242,11 @@ def _too_many(path: Path, judged: _Judged, rows: int, most: float) -> InputError
 
 
 def _merge(rows: pl.DataFrame) -> tuple[pl.DataFrame, int, int]:
-    """One row for each event, its concepts joined: how many rows only added a concept, and how many repeated one."""
-    keys = ["learner", _EVENT]
+    """One row for each event, its concepts joined: how many rows only added a concept, and how many repeated one.
+
+    Rows that answer differently are no one event, whatever they say: neither answer is dropped.
+    """
+    keys = ["learner", _EVENT, "correct"]
     distinct = rows.unique([*keys, "concept"], keep="first", maintain_order=True)
     repeated = rows.height - distinct.height
     first = distinct.unique(keys, keep="first", maintain_order=True)
@@ -253,7 +256,7 @@ def _merge(rows: pl.DataFrame) -> tuple[pl.DataFrame, int, int]:
         joined = several.group_by(keys).agg(
             pl.col("concept").cast(pl.String).drop_nulls().unique().sort().str.join(BETWEEN_CONCEPTS).alias("joined")
         )
-        joined = joined.with_columns(pl.when(pl.col("joined") != "").then(pl.col("joined")))
+        joined = joined.with_columns(tidied(joined["joined"].replace("", None)))
         with_joined = first.with_columns(pl.col("concept").cast(pl.String)).join(
             joined, on=keys, how="left", maintain_order="left"
         )

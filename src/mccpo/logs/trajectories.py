@@ -39,7 +39,7 @@ def practice(table: pl.DataFrame) -> Practice:
     codes = table["concept"].to_physical()
     row = np.flatnonzero(codes.is_not_null().to_numpy())
     code = codes.drop_nulls().to_numpy().astype(np.int64)
-    parts = [name.split(BETWEEN_CONCEPTS) for name in names]
+    parts = [sorted(set(name.split(BETWEEN_CONCEPTS))) for name in names]
     concepts = tuple(sorted({part for split in parts for part in split}))
     if len(concepts) == len(names) and all(len(split) == 1 for split in parts):
         return Practice(row, code, concepts)

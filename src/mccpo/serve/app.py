@@ -16,6 +16,7 @@ from mccpo.serve.api import decisions, learners, operation, releases, xapi
 from mccpo.serve.api.answers import ProblemForm, add_handlers
 from mccpo.serve.api.guard import OPEN, Guard
 from mccpo.serve.metrics import Metrics
+from mccpo.serve.pages import add_pages
 from mccpo.serve.problems import Problem
 from mccpo.serve.service import Service
 from mccpo.serve.settings import Settings
@@ -50,6 +51,7 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
     app.state.service, app.state.settings, app.state.watch, app.state.metrics = service, settings, watch, metrics
     for part in (learners, decisions, releases, xapi, operation):
         app.include_router(part.router)
+    add_pages(app, settings.keys)
     add_handlers(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

@@ -135,6 +135,12 @@ class KeyFile:
         right = hmac.compare_digest(_hash(parts[2] if parts else ""), key.sha256 if key else _hash("no key"))
         return Caller(key.tenant, key.role, key.id) if key and right and key.revoked is None else None
 
+    def holder(self, id: str) -> Caller | None:
+        """Whom the key of an id belongs to, as long as it is not revoked."""
+        self._refresh()
+        key = self._keys.get(id)
+        return Caller(key.tenant, key.role, key.id) if key and key.revoked is None else None
+
     def _current(self) -> dict[str, Key]:
         self._refresh()
         return dict(self._keys)

@@ -179,6 +179,17 @@ class StateView:
     concepts: tuple[ConceptState, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PresenceView:
+    """A learner in a list: when last heard of, whether in a session, and how many of the concepts are mastered."""
+
+    learner: LearnerView
+    active: str
+    session: str | None
+    mastered: int
+    concepts: int
+
+
 Answer = LearnerView | SessionView | DecisionView | OutcomeView | ErasureView
 A = TypeVar("A", LearnerView, SessionView, DecisionView, OutcomeView, ErasureView)
 

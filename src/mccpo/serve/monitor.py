@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from mccpo.serve import equity
 from mccpo.serve.equity import Followed
+from mccpo.serve.history import History, Sums
 from mccpo.serve.pricing import price
 from mccpo.serve.release import Release
 from mccpo.serve.standing import Standing
@@ -24,6 +25,8 @@ THRESHOLD = 0.005
 """A right answer that raises mastery by no more is decoupled from learning; the same as in an audit of logs."""
 COSTS = ("c2", "c3", "c4")
 """Too little gain; too little demand; engagement without gain."""
+CURVES = ("decoupling", "right", "gain", "fallback", "override")
+"""Rates whose course is told."""
 RECENT = 1_000
 """Over how many of the last events a recent rate goes."""
 MOST_LABELS = 16
@@ -95,6 +98,7 @@ class Monitor:
         self.bounds = dict(bounds)
         self.by: Counter[str] = Counter()
         self.fallback, self.override, self.decoupling = Share(), Share(), Share()
+        self.history = History()
         self._spent = Spending()
         self._open: dict[str, _Session] = {}
         self._places: dict[str, int] = {}
@@ -110,22 +114,27 @@ class Monitor:
         """A learner's labels are gone; what happened still counts for all."""
         self._labels.pop(learner, None)
 
-    def decided(self, learner: str, session: str, release: Release, standing: Standing, action: int, by: str) -> None:
-        """A release chose an action, or a teacher did, for a learner who stood as `standing` says."""
+    def decided(
+        self, learner: str, session: str, release: Release, standing: Standing, action: int, by: str, at: int = 0
+    ) -> None:
+        """A release chose an action, or a teacher did, for a learner who stood as `standing` says; `at`: when."""
         self.by[by] += 1
         self.override.add(by == "teacher")
         if by != "teacher":
             self.fallback.add(by == "fallback")
-        self._spend(session, release, standing, action)
+        spent = self._spend(session, release, standing, action)
+        self.history.add(at, **{by: 1}, **spent)
         ready = release.curriculum.ready(standing.K, release.theta)
         place = self._place(learner)
         self._rows.unlocked[place, ready & (self._rows.unlocked[place] < 0)] = self._rows.decisions[place]
         self._rows.decisions[place] += 1
         self._rows.withheld[place] += 1.0 - ready.mean()
 
-    def answered(self, learner: str, *, correct: bool, before: float, after: float) -> None:
-        """An outcome updated mastery."""
-        self.decoupling.add(correct and after - before <= THRESHOLD)
+    def answered(self, learner: str, *, correct: bool, before: float, after: float, at: int = 0) -> None:
+        """An outcome updated mastery; `at`: when."""
+        decoupled = correct and after - before <= THRESHOLD
+        self.decoupling.add(decoupled)
+        self.history.add(at, answers=1, right=correct, decoupled=decoupled, gained=after - before)
         place = self._place(learner)
         self._rows.answers[place] += 1
         self._rows.gained[place] += after - before
@@ -165,6 +174,18 @@ class Monitor:
         names = sorted(name for name, _ in used.most_common(MOST_LABELS))
         return {name: equity.compare(self._groups(name), self.release.horizon, self.bounds) for name in names}
 
+    def curves(self, span: str, now: int) -> dict[str, list[float | None]]:
+        """How rates and costs moved over a span of `history.SPANS`: a column each, beside that of `time` in seconds.
+
+        A cost is what a session of the whole horizon costs at the pace of the time.
+        """
+        columns: dict[str, list[float | None]] = {name: [] for name in ("time", *CURVES, *COSTS)}
+        for begins, sums in self.history.spells(span, now):
+            columns["time"].append(begins / 1000)
+            for name, value in _rates(sums or {}, self._whole).items():
+                columns[name].append(value)
+        return columns
+
     def alarms(self) -> list[dict[str, Any]]:
         """The gaps between groups that call for a person to look."""
         return [
@@ -174,17 +195,19 @@ class Monitor:
             if gap["verdict"] == "alarm"
         ]
 
-    def _spend(self, session: str, release: Release, standing: Standing, action: int) -> None:
+    def _spend(self, session: str, release: Release, standing: Standing, action: int) -> Sums:
         priced = price(release, standing, action)
         spent = self._open.setdefault(session, _Session(np.zeros(len(COSTS))))
         weight = release.tutor.gamma**standing.t
-        spent.costs += weight * np.array([getattr(priced, name) for name in COSTS])
+        costs = {name: weight * getattr(priced, name) for name in COSTS}
+        spent.costs += np.array(list(costs.values()))
         spent.weight += weight
+        return {"weight": weight, **costs}
 
     def _cost(self, spent: Spending, place: int) -> dict[str, Any]:
         x, xx, xw = (float(each[place]) for each in (spent.x, spent.xx, spent.xw))
         pace = equity.ratio_of_sums(spent.sessions, x, spent.w, xx, xw, spent.ww)
-        whole = float(np.sum(self.release.tutor.gamma ** np.arange(self.release.horizon)))
+        whole = self._whole
         full = whole * x / spent.w if spent.w else None
         # Budgets of costs that went by what answers happened to bring are no measure for costs by what they should.
         budget = None if self.release.tutor.realised else self.release.budgets.get(COSTS[place])
@@ -195,6 +218,11 @@ class Monitor:
             "budget": budget,
             "within": None if full is None or budget is None else full <= budget,
         }
+
+    @property
+    def _whole(self) -> float:
+        """The weight of a session of the whole horizon."""
+        return float(np.sum(self.release.tutor.gamma ** np.arange(self.release.horizon)))
 
     def _groups(self, label: str) -> dict[str, Followed]:
         members: dict[str, list[int]] = {}
@@ -210,6 +238,21 @@ class Monitor:
             more = _empty(len(self._rows.decisions), self._rows.unlocked.shape[1])
             self._rows = Followed(*(np.concatenate(pair) for pair in zip(self._rows, more, strict=True)))
         return place
+
+
+def _rates(sums: Sums, whole: float) -> dict[str, float | None]:
+    def ratio(part: str, of: float, times: float = 1.0) -> float | None:
+        return times * sums.get(part, 0) / of if of else None
+
+    answers, own = sums.get("answers", 0), sums.get("policy", 0) + sums.get("fallback", 0)
+    return {
+        "decoupling": ratio("decoupled", answers),
+        "right": ratio("right", answers),
+        "gain": ratio("gained", answers),
+        "fallback": ratio("fallback", own),
+        "override": ratio("teacher", own + sums.get("teacher", 0)),
+        **{name: ratio(name, sums.get("weight", 0), whole) for name in COSTS},
+    }
 
 
 def _empty(learners: int, concepts: int) -> Followed:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from mccpo.serve import gate, rows
 from mccpo.serve.commands import decision_view
 from mccpo.serve.course import Course
-from mccpo.serve.messages import ConceptState, DecisionView, LearnerView, StateView
+from mccpo.serve.messages import ConceptState, DecisionView, LearnerView, PresenceView, StateView
 from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record import told
 from mccpo.serve.release import Release
@@ -21,7 +22,6 @@ from mccpo.serve.rows import Decided, Identity, Note
 from mccpo.serve.schema import DECISION, EVENT, LEARNER, NOTE, STANDING
 from mccpo.serve.standing import mastery
 from mccpo.serve.store import Store, cause
-
 
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
 
@@ -67,6 +67,24 @@ def learner_view(one: Identity) -> LearnerView:
     return LearnerView(one.id, one.name or "", one.labels or {}, told(one.registered))
 
 
+async def presences(
+    connection: AsyncConnection, tenant: str, theta: float, part: str, skip: int, limit: int
+) -> list[PresenceView]:
+    """A tenant's learners whose name has `part` in it, who was heard of last first."""
+    columns = (STANDING.c.mastery, STANDING.c.active, STANDING.c.session)
+    query = select(LEARNER, *columns).join(STANDING, STANDING.c.learner == LEARNER.c.id)
+    query = query.where(LEARNER.c.tenant == tenant, LEARNER.c.erased.is_(None))
+    if part:
+        query = query.where(LEARNER.c.name.icontains(part, autoescape=True))
+    query = query.order_by(STANDING.c.active.desc(), LEARNER.c.id)
+    found = []
+    for row in await connection.execute(query.offset(skip).limit(limit)):
+        K = np.frombuffer(row.mastery, "<f8")
+        who = learner_view(rows.identity_of(row))
+        found.append(PresenceView(who, told(row.active), row.session, int((theta <= K).sum()), len(K)))
+    return found
+
+
 def state_view(course: Course, release: Release) -> StateView:
     """A course in the words of the gate: each concept is ready, or locked by named prerequisites."""
     known = mastery(release, course.standing)
@@ -91,18 +109,25 @@ async def decisions(
     connection: AsyncConnection,
     tenant: str,
     *,
-    id: str | None = None,
+    ids: Collection[str] | None = None,
     learner: str | None = None,
     after: int = 0,
+    before: int | None = None,
     limit: int = 1,
+    newest: bool = False,
 ) -> list[DecisionView]:
-    """Decisions of a tenant in the order of the record, each with its outcome and a teacher's reason."""
+    """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons."""
     query = select(DECISION).where(DECISION.c.tenant == tenant, DECISION.c.number > after)
-    if id is not None:
-        query = query.where(DECISION.c.id == id)
+    if ids is not None:
+        query = query.where(DECISION.c.id.in_(ids))
+    if before is not None:
+        query = query.where(DECISION.c.number < before)
     if learner is not None:
-        query = query.where(DECISION.c.learner == learner)
-    found = [Decided._make(row) for row in await connection.execute(query.order_by(DECISION.c.number).limit(limit))]
+        # The events of one learner are found by an index, however many decisions there are of others.
+        theirs = select(EVENT.c.number).where(EVENT.c.learner == learner, EVENT.c.kind.in_(("decision", "override")))
+        query = query.where(DECISION.c.number.in_(theirs))
+    order = DECISION.c.number.desc() if newest else DECISION.c.number
+    found = [Decided._make(row) for row in await connection.execute(query.order_by(order).limit(limit))]
     numbers = [one.number for one in found] + [one.outcome for one in found if one.outcome is not None]
     events = {row.number: rows.event_of(row) for row in await rows.rows_of(connection, EVENT, "number", numbers)}
     kept = await rows.rows_of(connection, NOTE, "number", [one.number for one in found])

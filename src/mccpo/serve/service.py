@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import delete, func, select
@@ -29,6 +29,7 @@ from mccpo.serve.messages import (
     Outcome,
     OutcomeView,
     Override,
+    PresenceView,
     Register,
     SessionView,
     StateView,
@@ -172,6 +173,17 @@ class Service:
             found = await connection.execute(select(LEARNER).where(mine).order_by(LEARNER.c.id).limit(limit))
             return [reads.learner_view(rows.identity_of(row)) for row in found]
 
+    async def present(self, tenant: str, part: str = "", *, skip: int = 0, limit: int = 50) -> list[PresenceView]:
+        """A tenant's learners whose name has `part` in it, who was heard of last first."""
+        async with self._reading() as connection:
+            return await reads.presences(connection, tenant, self.release.theta, part, skip, limit)
+
+    async def names(self, tenant: str, learners: Collection[str]) -> dict[str, str]:
+        """The names of a tenant's learners by id; those who were erased have none."""
+        async with self._reading() as connection:
+            found = await rows.rows_of(connection, LEARNER, "id", learners, LEARNER.c.tenant == tenant)
+        return {row.id: row.name for row in found if row.name is not None}
+
     async def state(self, tenant: str, learner: str) -> StateView:
         """Where a learner stands: mastery, what is ready, and what is locked by which prerequisites."""
         async with self._reading() as connection:
@@ -180,7 +192,7 @@ class Service:
 
     async def decision(self, tenant: str, decision: str) -> DecisionView:
         async with self._reading() as connection:
-            found = await reads.decisions(connection, tenant, id=decision)
+            found = await reads.decisions(connection, tenant, ids=[decision])
         if not found:
             raise Missing(f"there is no decision {decision}")
         return found[0]
@@ -191,6 +203,20 @@ class Service:
         """Decisions in the order of the record, from the one after number `after`."""
         async with self._reading() as connection:
             return await reads.decisions(connection, tenant, learner=learner, after=after, limit=limit)
+
+    async def latest(
+        self, tenant: str, *, learner: str | None = None, after: int = 0, before: int | None = None, limit: int = 50
+    ) -> list[DecisionView]:
+        """The newest decisions between two numbers of the record, the newest first."""
+        async with self._reading() as connection:
+            return await reads.decisions(
+                connection, tenant, learner=learner, after=after, before=before, limit=limit, newest=True
+            )
+
+    async def among(self, tenant: str, ids: Collection[str]) -> list[DecisionView]:
+        """Those of a tenant's decisions that have one of the ids."""
+        async with self._reading() as connection:
+            return await reads.decisions(connection, tenant, ids=ids, limit=len(ids))
 
     async def export(self, tenant: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """One row a decision: the columns of a log, and what off-policy evaluation needs."""

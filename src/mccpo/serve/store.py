@@ -41,6 +41,7 @@ class Store:
         self._url = parse_url(url)
         self._readers = readers
         self._engine: AsyncEngine | None = None
+        self._file: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -64,7 +65,8 @@ class Store:
         try:
             if self.is_sqlite:
                 _check_file(self._url.database or "")
-            self._engine = _engine(self._url, self._readers)
+                self._file = self._found()
+            self._engine = engine_of(self._url, self._readers + 1)
             async with self._engine.connect() as connection:
                 outdated = await connection.run_sync(migrations.outdated)
             if outdated and not create:
@@ -96,6 +98,7 @@ class Store:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A transaction in which everything is seen as it was at one moment."""
+        self._check_there()
         async with self.engine.connect() as connection:
             if not self.is_sqlite:
                 await connection.execution_options(isolation_level="REPEATABLE READ")
@@ -115,10 +118,21 @@ class Store:
 
     @asynccontextmanager
     async def _immediate(self) -> AsyncIterator[AsyncConnection]:
+        self._check_there()
         async with self.engine.connect() as connection:
             await connection.execution_options(mccpo_writes=True)
             async with connection.begin():
                 yield connection
+
+    def _check_there(self) -> None:
+        """Raises where SQLite's file was removed or replaced: it would go on writing to what nobody finds again."""
+        if self.is_sqlite and self._found() != self._file:
+            raise FileNotFoundError(f"{self.name} is another file than was opened")
+
+    def _found(self) -> tuple[int, int]:
+        """Which file the database is, whatever it is called."""
+        status = Path(self._url.database or "").stat()
+        return status.st_dev, status.st_ino
 
 
 def parse_url(url: str) -> URL:
@@ -150,11 +164,12 @@ def _check_file(path: str) -> None:
         connection.execute("PRAGMA schema_version").fetchone()
 
 
-def _engine(url: URL, readers: int) -> AsyncEngine:
+def engine_of(url: URL, connections: int) -> AsyncEngine:
+    """The engine over a database, whose connections make what they commit durable."""
     sqlite = url.get_backend_name() == "sqlite"
     connect: dict[str, Any] = {"timeout": BUSY} if sqlite else {"connect_timeout": int(BUSY)}
     engine = create_async_engine(
-        url, pool_size=readers + 1, max_overflow=0, pool_timeout=BUSY, pool_pre_ping=not sqlite, connect_args=connect
+        url, pool_size=connections, max_overflow=0, pool_timeout=BUSY, pool_pre_ping=not sqlite, connect_args=connect
     )
     if sqlite:
         event.listen(engine.sync_engine, "connect", _connected)

@@ -53,9 +53,11 @@ class Watch:
 
     def report(self, tenant: str) -> dict[str, Any]:
         """What the monitor of a tenant sees; `complete` says whether it has caught up with the record."""
-        monitor = self._monitors.get(tenant) or Monitor(self.service.release, self.bounds)
-        monitor.release = self.service.release  # the one whose budgets count now
-        return {"complete": self.complete, **monitor.report()}
+        return {"complete": self.complete, **self._current(tenant).report()}
+
+    def curves(self, tenant: str, span: str, now: int) -> dict[str, list[float | None]]:
+        """How what the monitor of a tenant sees has moved."""
+        return self._current(tenant).curves(span, now)
 
     def reports(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every tenant with what its monitor sees."""
@@ -103,12 +105,17 @@ class Watch:
             case "decision" | "override" if before is not None:
                 release = self.service.releases_on_record[content["release"]]
                 action, by = release.action(content["concept"], content["activity"]), content["certificate"]["by"]
-                monitor.decided(event.learner, content["session"], release, before.standing, action, by)
+                monitor.decided(event.learner, content["session"], release, before.standing, action, by, event.at)
             case "outcome" if content["counted"]:
                 right, change = content["correct"], (content["before"], content["after"])
-                monitor.answered(event.learner, correct=right, before=change[0], after=change[1])
+                monitor.answered(event.learner, correct=right, before=change[0], after=change[1], at=event.at)
             case "erasure":
                 monitor.erased(event.learner)
+
+    def _current(self, tenant: str) -> Monitor:
+        monitor = self._monitors.get(tenant) or Monitor(self.service.release, self.bounds)
+        monitor.release = self.service.release  # the one whose budgets count now
+        return monitor
 
     def _monitor(self, tenant: str) -> Monitor:
         if tenant not in self._monitors:

@@ -15,7 +15,7 @@ import math
 import sqlite3
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -82,7 +82,7 @@ class Writer:
 
     async def submit(self, tenant: str, request: Request, key: str | None = None) -> Answer | None:
         """Carries out a request: once for an idempotency key, however often it is asked."""
-        check_values([tenant, key or "", asdict(request)])
+        check_values([tenant, key or "", *(getattr(request, one.name) for one in fields(request))])
         if self._stopping or self._task is None or self._task.done():
             raise Unavailable("the service is stopping")
         if len(self._queue) >= self.terms.waiting:
@@ -90,7 +90,7 @@ class Writer:
         reply = None if key is None else _hash([tenant, key])
         if reply is not None and reply in self._under_way:
             raise Conflict("a request with this idempotency key is under way", retry_after=1)
-        digest = _hash([type(request).__name__, asdict(request)])
+        digest = "" if key is None else _hash([type(request).__name__, asdict(request)])
         waiting = Waiting(tenant, request, reply, digest, asyncio.get_running_loop().create_future())
         if reply is not None:
             self._under_way.add(reply)

@@ -59,7 +59,7 @@ def _source(path: Path, opening: Opening) -> Source:
     }
     fields = {name: kind for name, kind in kinds.items() if name in mapping}
     if "time" in mapping:
-        fields["time"] = _clock(path, mapping["time"], opening)
+        fields["time"] = _clock(path, mapping["time"], opening, required="order" not in mapping)
     order: list[str | Field] = []
     if "order" in mapping:
         order.append(Whole(mapping["order"], required=True, dtype=pl.Int64))
@@ -124,12 +124,13 @@ def _mapping(path: Path, header: list[str], opening: Opening) -> Mapping[str, st
     return mapping
 
 
-def _clock(path: Path, column: str, opening: Opening) -> Field:
-    """How times are told, by the first of them."""
+def _clock(path: Path, column: str, opening: Opening, *, required: bool) -> Field:
+    """How times are told, by the first of them. Where an order tells which event came first, no row needs a time."""
     with reading(path):
         told = first_texts(_opened(path, opening, (column,)), column, _SAMPLE)
     numbers = told.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
     if 2 * len(numbers) <= len(told):
-        return Clock(column, required=True, formats=(*ISO, *SPREADSHEET))
+        return Clock(column, required, NOT_KNOWN, formats=(*ISO, *SPREADSHEET))
     most = float(numbers.abs().max() or 0)  # type: ignore[arg-type]  # a number
-    return Epoch(column, required=True, per_second=next((10**n for n in (9, 6, 3) if most > 10 ** (8 + n)), 1))
+    per_second = next((10**n for n in (9, 6, 3) if most > 10 ** (8 + n)), 1)
+    return Epoch(column, required, NOT_KNOWN, per_second=per_second)

@@ -17,9 +17,9 @@ import polars as pl
 
 from mccpo.errors import InputError
 from mccpo.logs.fields import ISO, NO_ANSWER, NOT_KNOWN, SPREADSHEET, Clock, Field, Given, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, check_columns, header_of, open_table
+from mccpo.logs.opening import Opened, check_columns, header_of, is_parquet, open_table
 from mccpo.logs.source import Opening, Source, SourceOf
-from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.logs.table import BETWEEN_CONCEPTS, tidied
 
 NAME = "datashop"
 TITLE = "DataShop (student-step or transaction export; KDD Cup 2010)"
@@ -56,9 +56,14 @@ def _source(path: Path, opening: Opening) -> Source:
     }
     groups = {name: next((each for each in names if each in header), None) for name, names in _GROUPS.items()}
 
+    told = [name for name in (_WHO, _PROBLEM, _STEP, *components, *groups.values()) if name is not None]
+
     def opened(path: Path, _: Opening) -> Opened:
-        table = open_table(path, header, delimiter=delimiter, encoding=encoding, numbered=True)
-        return table if steps else _with_totals(table, header)
+        # Between tabs text stands as it is, and a quote may be a sign of inches.
+        quoted = delimiter != "\t"
+        table = open_table(path, header, delimiter=delimiter, encoding=encoding, numbered=True, quoted=quoted)
+        table = table if quoted or is_parquet(path) else _changed(table, _unwrapped(told))
+        return table if steps else _changed(table, _totals(header))
 
     return Source(
         name=NAME,
@@ -107,18 +112,29 @@ def _of_transactions(header: Sequence[str]) -> dict[str, Field]:
     return fields
 
 
-def _with_totals(table: Opened, header: Sequence[str]) -> Opened:
-    """Each transaction with how many answers and hints its step has in all."""
-    step = [_WHO, _PROBLEM, _STEP, *([_VIEW] if _VIEW in header else [])]
-    hint = pl.col("Outcome").str.contains("(?i)hint").fill_null(False)
-    answer = pl.col("Outcome").is_not_null() & ~hint
-    totals = (answer.sum().over(step).alias(_ANSWERS), hint.sum().over(step).alias(_HINTS))
+def _changed(table: Opened, columns: Sequence[pl.Expr]) -> Opened:
+    """A table with some columns worked out anew, also once it is mended."""
     mend = table.mend
     return replace(
         table,
-        frame=table.frame.with_columns(totals),
-        mend=None if mend is None else lambda: _with_totals(mend(), header),
+        frame=table.frame.with_columns(columns),
+        mend=None if mend is None else lambda: _changed(mend(), columns),
     )
+
+
+def _unwrapped(names: Sequence[str]) -> list[pl.Expr]:
+    """Texts without the quotes around them, which some copies have where others have none."""
+    each = pl.col(names)
+    within = each.str.head(-1).str.tail(-1).str.replace_all('""', '"', literal=True)
+    return [pl.when(each.str.contains('^"(?:[^"]|"")*"$')).then(within).otherwise(each)]
+
+
+def _totals(header: Sequence[str]) -> list[pl.Expr]:
+    """How many answers and hints the step of each transaction has in all."""
+    step = [_WHO, _PROBLEM, _STEP, *([_VIEW] if _VIEW in header else [])]
+    hint = pl.col("Outcome").str.contains("(?i)hint").fill_null(False)
+    answer = pl.col("Outcome").is_not_null() & ~hint
+    return [answer.sum().over(step).alias(_ANSWERS), hint.sum().over(step).alias(_HINTS)]
 
 
 def _components(path: Path, header: Sequence[str], model: str | None) -> list[str]:
@@ -133,5 +149,5 @@ def _components(path: Path, header: Sequence[str], model: str | None) -> list[st
 
 def _joined(columns: Sequence[str]) -> pl.Expr:
     together = pl.concat_str(columns, separator=BETWEEN_CONCEPTS, ignore_nulls=True)
-    each = together.str.split(BETWEEN_CONCEPTS).list.unique().list.sort().list.join(BETWEEN_CONCEPTS)
-    return pl.when(together != "").then(each)
+    told = pl.when(together != "").then(together)
+    return told.map_batches(tidied, return_dtype=pl.String, is_elementwise=True)

@@ -13,7 +13,16 @@ import polars as pl
 
 from mccpo.errors import InputError
 from mccpo.logs.fields import Concepts, Epoch, Given, Seconds, Text, Whole
-from mccpo.logs.opening import FILE, LINE, Opened, check_columns, check_file, open_table, read_header
+from mccpo.logs.opening import (
+    FILE,
+    LINE,
+    Opened,
+    check_columns,
+    check_file,
+    ends_lines_with_cr,
+    open_table,
+    read_header,
+)
 from mccpo.logs.source import Opening, Source
 
 COLUMNS = ("timestamp", "solving_id", "question_id", "user_answer", "elapsed_time")
@@ -59,6 +68,8 @@ def _opened(path: Path, opening: Opening) -> Opened:
         placed = found.join(starts, on=FILE, how="left", maintain_order="left")
         return placed.with_columns(pl.col(LINE) - pl.col("start") + 2).drop("start")
 
+    if ends_lines_with_cr(files[0], encoding):
+        return mend()
     return Opened(with_questions(rows), mend=mend, locate=locate)
 
 

@@ -2,7 +2,8 @@
 
 Times are Taiwan's, rounded to 15 minutes, whatever the `UTC` in them says; within a quarter of an hour events are
 ordered by exercise, session and problem number. `is_upgrade` and `is_downgrade` are the platform's own signal of
-mastery, empty where it did not judge. Copies that went through a spreadsheet write `1/24/2019 21:00` and `FALSE`.
+mastery, empty where it did not judge. Copies that went through a spreadsheet write `1/24/2019 21:00`, or the day alone,
+and `FALSE`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
+from mccpo.logs.fields import SPREADSHEET, TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
 from mccpo.logs.opening import Opened, open_table
 from mccpo.logs.source import Opening, Source
 
@@ -55,7 +56,7 @@ JUNYI_2020 = Source(
         "time": Clock(
             "timestamp_TW",
             required=True,
-            formats=("%Y-%m-%d %H:%M:%S UTC", "%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M:%S"),
+            formats=("%Y-%m-%d %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", *SPREADSHEET),
             hours_ahead=8,
         ),
         "correct": Truth("is_correct", required=True),

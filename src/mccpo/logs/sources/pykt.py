@@ -34,7 +34,7 @@ def _opened(path: Path, opening: Opening) -> Opened:
         if "responses" in first:
             return open_sequences(files, opening)
         lines = [line.rstrip("\r\n") for line in (first, *handle)]
-    return exploded(_six_lines(lines))
+    return exploded(_six_lines(lines), by_concept=False)
 
 
 def _six_lines(lines: list[str]) -> Opened:

@@ -2,7 +2,8 @@
 
 `responses`, `questions`, `concepts`, `timestamps` and the others are lists joined by commas, all of one length.
 Stretches shorter than the others are padded with -1, and padding is no row. `is_repeat` is 1 where a question goes on
-with a further concept.
+with a further concept; without it, a question goes on where one of the same time, answered alike, follows with another
+concept.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mccpo.logs.source import Opening
 
 LISTS = ("questions", "concepts", "responses", "timestamps", "usetimes", "selectmasks", "is_repeat")
 NEEDED = ("uid", "concepts", "responses")
+_ALIKE = ("questions", "timestamps", "responses")
 NONE = "NA"
 UNEVEN = "lists of different lengths"
 FIELDS: dict[str, Field] = {
@@ -37,7 +39,13 @@ def open_sequences(files: Sequence[Path], opening: Opening) -> Opened:
     parts = [_open_one(path, opening) for path in files]
     if len(parts) == 1:
         return parts[0]
-    named = [part.frame.with_columns(pl.lit(path.name).alias(FILE)) for part, path in zip(parts, files, strict=True)]
+    named = [
+        # Events are counted in each file by itself.
+        part.frame.with_columns(
+            pl.lit(path.name).alias(FILE), pl.concat_str(EVENT.column, pl.lit(f" of {path.name}")).alias(EVENT.column)
+        )
+        for part, path in zip(parts, files, strict=True)
+    ]
     ragged = [each._replace(file=path.name) for part, path in zip(parts, files, strict=True) for each in part.ragged]
     return Opened(pl.concat(named), ragged)
 
@@ -67,8 +75,11 @@ def _open_one(path: Path, opening: Opening) -> Opened:
         return exploded(table.mend())
 
 
-def exploded(table: Opened) -> Opened:
-    """One row for each answer of the sequences of a table; sequences whose lists do not fit together are no rows."""
+def exploded(table: Opened, *, by_concept: bool = True) -> Opened:
+    """One row for each answer of the sequences of a table; sequences whose lists do not fit together are no rows.
+
+    Where answers can have rows `by_concept`, a question may go on in the next row.
+    """
     columns = table.frame.collect_schema().names()
     split = table.frame.select(
         LINE, "uid", *(_list(name).alias(name) if name in columns else _nothing(name) for name in LISTS)
@@ -81,9 +92,10 @@ def exploded(table: Opened) -> Opened:
         pl.when(pl.col(name).is_null()).then(pl.lit(None, pl.String).repeat_by(length)).otherwise(name).alias(name)
         for name in LISTS
     )
-    # A question that goes on has the time of the one before it; where there is no clock, it follows directly.
-    stamped = pl.concat_str("questions", "timestamps", separator="@")
-    event = pl.coalesce(stamped, (pl.col("is_repeat") != "1").fill_null(True).cum_sum().cast(pl.String))
+    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in ("uid", *_ALIKE))
+    alike = (same & (pl.col("concepts") != pl.col("concepts").shift())).fill_null(False)
+    goes_on = pl.coalesce(pl.col("is_repeat") == "1", alike) & by_concept
+    event = (~goes_on).cum_sum().cast(pl.String)
     padding = (pl.col("selectmasks") == "-1").fill_null(False) | (pl.col("responses") == "-1").fill_null(False)
     rows = whole.explode(LISTS).filter(~padding).with_columns(event.alias(EVENT.column))
     return Opened(rows, [*table.ragged, *(Ragged(line, UNEVEN) for line in lines)], locate=table.locate)

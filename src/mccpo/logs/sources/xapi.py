@@ -8,6 +8,7 @@ concept=context.extensions.https://example.org/skill`. Other canonical columns c
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -82,31 +83,49 @@ def _opened(path: Path, opening: Opening, places: Mapping[str, str]) -> Opened:
                 continue
             lines.append(line)
             for place, texts in columns.items():
-                texts.append(_text(statement, place) if place != _ID else _at(statement, _ID) or f"line {line}")
-            if _at(statement, "verb.id") == _VOIDED:
-                voided.add(_at(statement, "object.id"))
+                texts.append(_text(statement, place) if place != _ID else _id(statement.get(_ID)) or f"line {line}")
+            if _at(statement, "verb.id") == _VOIDED and (void := _id(_at(statement, "object.id"))) is not None:
+                voided.add(void)
     schema = {LINE: pl.UInt32, **dict.fromkeys(columns, pl.String)}
     frame = pl.LazyFrame({LINE: lines, **columns}, schema)
-    void = pl.col(_ID).is_in(list(voided)).cast(pl.String).alias(_VOID)
-    return Opened(frame.with_columns(void), ragged)
+    gone = pl.col(_ID).is_in(list(voided)).cast(pl.String).alias(_VOID)
+    return Opened(frame.with_columns(gone), ragged)
 
 
 def _statements(path: Path, text: str) -> Iterator[tuple[int, Any]]:
     """Statements and the lines they are on; in one document, their places in it."""
     text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] == "[" or re.match(r'\s*\{\s*"(statements|more)"\s*:', text):
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path} is no JSON ({error})", fix="check it, or give one statement a line") from error
-        yield from enumerate(document if isinstance(document, list) else document.get("statements", []), start=1)
+    document = _document(path, text)
+    if document is not None:
+        yield from enumerate(document, start=1)
         return
-    for line, statement in enumerate(text.splitlines(), start=1):
+    # Not `splitlines`: what Unicode counts as a line's end besides may stand within a string.
+    for line, statement in enumerate(io.StringIO(text, newline=""), start=1):
         if statement.strip():
             try:
                 yield line, json.loads(statement)
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):
                 yield line, None
+
+
+def _document(path: Path, text: str) -> list[Any] | None:
+    """The statements of a text that is one document, None where each has a line of its own."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] == "[" or re.match(r'\s*\{\s*"(statements|more)"\s*:', text):
+            raise InputError(f"{path} is no JSON ({error})", fix="check it, or give one statement a line") from error
+        return None
+    if isinstance(document, dict) and "statements" in document:
+        document = document["statements"]
+        if not isinstance(document, list):
+            raise InputError(f"{path}: its 'statements' are no list", fix="give a list of statements")
+    return document if isinstance(document, list) else None
+
+
+def _id(found: Any) -> str | None:
+    """An id as text; what cannot be one is none."""
+    return str(found) if isinstance(found, str | int) and found != "" else None
 
 
 def _text(statement: Mapping[str, Any], place: str) -> str | None:

@@ -19,6 +19,8 @@ from mccpo.serve.settings import Settings
 
 OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """What needs no key, and is not limited: it says nothing about anybody."""
+PAGES = "/pages"
+"""Where the pages are. A browser shows no key with each request: they ask for their visitors themselves."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -42,7 +44,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
+                told = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in told)]
             await send(message)
 
         try:
@@ -55,7 +58,10 @@ class Guard:
         headers = Headers(scope=scope)
         host = scope["client"][0] if scope.get("client") else "unknown"
         try:
-            if scope["path"] not in OPEN:
+            if _is_page(scope["path"]):
+                self._check_local(headers, host)
+                self._limit(host)
+            elif scope["path"] not in OPEN:
                 caller = self._caller(headers, host)
                 self._limit(caller.key or host)
                 scope.setdefault("state", {})["caller"] = caller
@@ -66,14 +72,8 @@ class Guard:
         await self.app(scope, _bounded(receive, self.settings.most_bytes), send)
 
     def _caller(self, headers: Headers, host: str) -> Caller:
+        self._check_local(headers, host)
         if self.settings.keys is None:
-            # A page of another site can make a browser call the loopback, but not under a name that is ours.
-            # Nor does it come from this machine what a proxy on it passes on.
-            passed_on = "x-forwarded-for" in headers or "forwarded" in headers
-            if passed_on or host not in LOOPBACK or _name(headers.get("host", "")) not in LOOPBACK:
-                raise Forbidden(
-                    "there are no keys, so that only the loopback is answered; `mccpo keys create` makes one"
-                )
             return EVERYONE
         scheme, _, key = headers.get("authorization", "").partition(" ")
         found = self.settings.keys.caller(key.strip()) if scheme.lower() == "bearer" else None
@@ -81,6 +81,15 @@ class Guard:
             self._limit(host)
             raise Unauthorised("send Authorization: Bearer KEY, with a key of `mccpo keys create` that is not revoked")
         return found
+
+    def _check_local(self, headers: Headers, host: str) -> None:
+        """Without keys, refuses whoever is not on this machine."""
+        # A page of another site can make a browser call the loopback, but not under a name that is ours.
+        # Nor does it come from this machine what a proxy on it passes on.
+        passed_on = "x-forwarded-for" in headers or "forwarded" in headers
+        local = not passed_on and host in LOOPBACK and _name(headers.get("host", "")) in LOOPBACK
+        if self.settings.keys is None and not local:
+            raise Forbidden("there are no keys, so that only the loopback is answered; `mccpo keys create` makes one")
 
     def _limit(self, who: str) -> None:
         if wait := self.limit.wait(who):
@@ -106,6 +115,10 @@ def _bounded(receive: Receive, most: int) -> Callable[[], Awaitable[Message]]:
         return message
 
     return bounded
+
+
+def _is_page(path: str) -> bool:
+    return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
 
 
 def _name(host: str) -> str:

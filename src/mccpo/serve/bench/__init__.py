@@ -1,0 +1,1 @@
+"""How fast decisions are served: a load that ends by itself, beside a bare endpoint that inserts one row durably."""

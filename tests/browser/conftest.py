@@ -1,0 +1,129 @@
+"""A real browser and a real service: Chromium where there is one, and `mccpo serve` on a port that is free."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from mccpo.env import make
+from mccpo.serve.keys import KeyFile
+
+from ..serve.conftest import run_of as run_of  # noqa: TID252 - the same runs are served
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+DESK, PHONE = (1280, 900), (390, 844)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, or the one that `MCCPO_CHROMIUM` names."""
+    path = os.environ.get("MCCPO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium here; install one, or set MCCPO_CHROMIUM to it")
+    with sync_playwright() as playwright:
+        # Chromium refuses to run as root inside its sandbox, and containers have no room for its shared memory.
+        flags = ["--disable-dev-shm-usage"] + (["--no-sandbox"] if os.geteuid() == 0 else [])
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def run(run_of: Callable[..., Path]) -> Path:
+    return run_of(make("tutor-15", concepts=6, horizon=20))
+
+
+@contextmanager
+def serving(run: Path, folder: Path, *roles: str) -> Iterator[SimpleNamespace]:
+    """A service with a key for each role; with none, everybody on this machine is an admin."""
+    keys = KeyFile(folder / "keys.json")
+    texts = {role: keys.create("north", role)[1] for role in roles}
+    flags = ["--port", "0", "--keys", str(keys.path), "--database", str(folder / "record.db"), "--json"]
+    command = [sys.executable, "-c", "from mccpo.cli import main; main()", "serve", str(run), *flags]
+    log = (folder / "log").open("w")
+    with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as service:
+        try:
+            assert service.stdout is not None
+            line = service.stdout.readline()
+            assert line, (folder / "log").read_text()
+            url = json.loads(line)["url"]
+            headers = {"Authorization": f"Bearer {texts['admin']}"} if texts else {}
+            with httpx.Client(base_url=url, headers=headers) as api:
+                yield SimpleNamespace(url=url, keys=texts, api=Platform(api))
+        finally:
+            service.terminate()
+            service.wait(20)
+
+
+class Platform:
+    """What a tutoring platform does by the API while somebody looks at the pages."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+
+    def _post(self, path: str, body: Any = None) -> Any:
+        answer = self.client.post(path, json=body)
+        answer.raise_for_status()
+        return answer.json()
+
+    def learner(self, name: str, **labels: str) -> str:
+        return self._post("/v1/learners", {"name": name, "labels": labels})["id"]
+
+    def next(self, learner: str) -> dict[str, Any]:
+        return self._post(f"/v1/learners/{learner}/next")
+
+    def answer(self, decision: str, correct: bool = True) -> dict[str, Any]:
+        return self._post(f"/v1/decisions/{decision}/outcome", {"correct": correct})
+
+    def decisions(self, learner: str) -> list[dict[str, Any]]:
+        return self.client.get("/v1/decisions", params={"learner": learner}).json()["decisions"]
+
+
+@pytest.fixture(scope="session")
+def open_service(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    """A service without keys."""
+    with serving(run, tmp_path_factory.mktemp("open")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def keyed_service(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    with serving(run, tmp_path_factory.mktemp("keyed"), "client", "teacher", "auditor", "admin") as found:
+        yield found
+
+
+@pytest.fixture(params=[DESK, PHONE], ids=["desk", "phone"])
+def size(request: pytest.FixtureRequest) -> tuple[int, int]:
+    return request.param
+
+
+@pytest.fixture
+def page(chromium: Browser, size: tuple[int, int]) -> Iterator[Page]:
+    """A page of a fresh browser; nothing that it meets on its way may be an error, a dialog or a call elsewhere."""
+    wide, high = size
+    phone = size == PHONE
+    context = chromium.new_context(viewport={"width": wide, "height": high}, has_touch=phone, is_mobile=phone)
+    found = context.new_page()
+    found.set_default_timeout(15_000)
+    faults: list[str] = []
+    hosts: set[str] = set()
+    context.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    found.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    found.on("pageerror", lambda error: faults.append(str(error)))
+    found.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    found.expected = []  # type: ignore[attr-defined]
+    yield found
+    context.close()
+    assert len(hosts) <= 1, hosts
+    unexpected = [fault for fault in faults if not any(word in fault for word in found.expected)]  # type: ignore[attr-defined]
+    assert not unexpected, unexpected
