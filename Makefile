@@ -5,16 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all lint types layers requirements clean
+.PHONY: demo test test-all test-browser lint types layers requirements clean
 
 demo: $(READY)
 	$(BIN)/mccpo compare tutor-15 --seeds 4
+	@echo "serve the policy it has just trained: $(BIN)/mccpo serve $$(ls -td runs/compare-tutor-15* | head -n 1)"
 
 test: lint types layers
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: lint types layers
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
+
+# The pages in a real Chromium; `make test` runs them too, and skips them where there is none.
+test-browser: $(READY)
+	$(BIN)/pytest tests/browser
 
 lint: $(READY)
 	$(BIN)/ruff check .

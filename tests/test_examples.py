@@ -10,7 +10,8 @@ import pytest
 import mccpo
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = ("__main__", "peers.maskable_ppo")  # runs when imported; runs in an environment of its own
+PEERS = ("peers.maskable_ppo", "peers.pandas_logs", "peers.pybkt")  # which run in environments of their own
+ELSEWHERE = ("__main__", "migrations.env", *PEERS)  # the first two run when imported
 MODULES = [
     module.name for module in pkgutil.walk_packages(mccpo.__path__, "mccpo.") if not module.name.endswith(ELSEWHERE)
 ]

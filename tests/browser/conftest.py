@@ -1,7 +1,7 @@
 """A real browser and a real service: Chromium where there is one, and `mccpo serve` on a port that is free."""
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,15 +48,15 @@ def serving(run: Path, folder: Path, *roles: str) -> Iterator[SimpleNamespace]:
     """A service with a key for each role; with none, everybody on this machine is an admin."""
     keys = KeyFile(folder / "keys.json")
     texts = {role: keys.create("north", role)[1] for role in roles}
-    flags = ["--port", "0", "--keys", str(keys.path), "--database", str(folder / "record.db"), "--json"]
-    command = [sys.executable, "-c", "from mccpo.cli import main; main()", "serve", str(run), *flags]
+    flags = ["--port", "0", "--keys", str(keys.path), "--database", str(folder / "record.db")]
+    command = [sys.executable, "-m", "mccpo", "serve", str(run), *flags]
     log = (folder / "log").open("w")
     with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as service:
         try:
             assert service.stdout is not None
             line = service.stdout.readline()
             assert line, (folder / "log").read_text()
-            url = json.loads(line)["url"]
+            url = re.search(r"http://[^;]+", line)[0]  # type: ignore[index]
             headers = {"Authorization": f"Bearer {texts['admin']}"} if texts else {}
             with httpx.Client(base_url=url, headers=headers) as api:
                 yield SimpleNamespace(url=url, keys=texts, api=Platform(api))

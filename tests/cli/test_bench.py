@@ -129,3 +129,68 @@ def test_rows_belong_to_the_logs_bench(call, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
+
+
+FIGURES = {"requests": 40_000, "per_second": 900.0, "p50_ms": 30.0, "p99_ms": 120.0, "client_share": 0.08}
+SERVED = {
+    "cores": 2,
+    "learners": 10_000,
+    "pairs": 2,
+    "connections": 32,
+    "databases": {
+        "sqlite": {
+            "served": FIGURES,
+            "bare": FIGURES | {"per_second": 600.0},
+            "grouped": FIGURES | {"per_second": 1800.0},
+            "to_bare": {"throughput": 1.5, "p50": 1.0, "p99": 1.0},
+            "to_grouped": {"throughput": 0.5, "p50": 1.0, "p99": 1.0},
+            "errors": [],
+            "unready": [],
+            "start_seconds": 1.25,
+            "restart_seconds": 1.5,
+            "megabytes": 130.0,
+            "verified": {"events": 60_000, "seconds": 7.0, "wrong": None},
+            "missed": [],
+        },
+        "postgresql": {"missing": "there is none"},
+    },
+}
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A bench that measures nothing, and how many learners it was called with."""
+    calls = []
+    monkeypatch.setattr("mccpo.cli.bench_serve.train_small", lambda folder: folder)
+    monkeypatch.setattr(
+        "mccpo.serve.bench.measure.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1]
+    )
+    return calls
+
+
+def test_the_serve_bench_as_text(served, capsys):
+    assert main(["bench", "serve"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "sqlite served 900 30.0 120.0 8%" in lines
+    assert "bare 600 1.50 30.0 120.0 1.00 8%" in lines
+    assert "everything on record holds: 60,000 events replayed in 7.0 s" in lines
+    assert "postgresql is not measured: there is none" in lines
+    assert main(["bench", "serve", "--learners", "500", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == SERVED
+    assert served == [10_000, 500]
+
+
+def test_a_bar_that_is_missed_is_told_and_exit_3(served, monkeypatch, capsys):
+    monkeypatch.setitem(SERVED["databases"]["sqlite"], "missed", ["p99 is 3.5 times the bare endpoint's"])
+    assert main(["bench", "serve"]) == 3
+    captured = capsys.readouterr()
+    assert "MISSED: p99 is 3.5 times" in captured.out
+    assert "sqlite: p99 is 3.5 times" in captured.err
+
+
+@pytest.mark.parametrize(
+    "call", [["tabular", "--learners", "10"], ["serve", "--rows", "10"], ["serve", "--parts", "x"]]
+)
+def test_learners_belong_to_the_serve_bench(call, capsys):
+    assert main(["bench", *call]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -16,7 +16,9 @@ import pytest
 from mccpo.algo import METHODS
 from mccpo.algo.rollout import network_of
 from mccpo.cli import main
+from mccpo.cli.small_policy import train_small
 from mccpo.env import make
+from mccpo.errors import MccpoError
 from mccpo.exact import Values
 from mccpo.experiments.policies import Policies, write_policies
 
@@ -119,6 +121,55 @@ def test_it_answers_stops_on_ctrl_c_and_goes_on_where_it_was(runs, capsys):
     assert "everything holds" in capsys.readouterr().out
 
 
+def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(runs):
+    """With a run that is there already in the place of the one it trains."""
+    lines = (
+        "import shutil, sys, mccpo.cli.serve as serve, mccpo.serve.simulated as simulated",
+        "from mccpo.cli import main",
+        "serve.train_small = lambda folder: shutil.copytree('six', folder / 'demo')",
+        "simulated.PAUSE = (0.0, 0.01)",
+        "sys.exit(main(['serve', '--demo', '--port', '0', '--json']))",
+    )
+    places = os.environ | {"TMPDIR": str(runs)}
+    with subprocess.Popen(
+        [sys.executable, "-c", "\n".join(lines)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=places
+    ) as process:
+        try:
+            told = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+            assert Path(told["database"]).parent.parent.parent == runs
+            with httpx.Client(base_url=told["url"], timeout=20) as client:
+                found = []
+                for _ in range(200):
+                    found = client.get("/v1/decisions", params={"limit": 20}).json()["decisions"]
+                    if len(found) == 20:
+                        break
+                assert len({one["learner"] for one in found}) > 1
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+            assert process.stderr.read().splitlines()[-1] == "mccpo: stopped"
+        finally:
+            process.kill()
+    assert not list(runs.glob("mccpo-demo-*"))
+
+
+def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeypatch):
+    """What it calls is looked at, not done: training takes a while, and is tested elsewhere."""
+    calls = []
+
+    def called(command, **options):
+        calls.append((command, options))
+        return subprocess.CompletedProcess(command, 2, "", "a line\nmccpo: no luck\n")
+
+    monkeypatch.setenv("MCCPO_SEEDS", "9")
+    monkeypatch.setattr("mccpo.cli.small_policy.subprocess.run", called)
+    with pytest.raises(MccpoError, match="could not be trained: no luck"):
+        train_small(runs)
+    ((command, options),) = calls
+    assert command[1:4] == ["-m", "mccpo", "train"]
+    assert options["cwd"] == runs
+    assert "MCCPO_SEEDS" not in options["env"]
+
+
 def test_jax_and_its_company_stay_at_home():
     code = (
         "import sys, mccpo.serve.app, mccpo.cli.serve, mccpo.cli.keys;"
@@ -158,6 +209,9 @@ def test_the_keys_file_holds_no_key(runs, capsys):
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
+        (["serve"], "no run is named"),
+        (["serve", "six", "--demo"], "--demo trains a policy of its own"),
+        (["serve", "--demo", "--database", "here.db"], "--demo trains a policy of its own"),
         (["serve", "nowhere"], "cannot read nowhere/policies.json"),
         (["serve", "six", "--host", "0.0.0.0"], "has no keys"),
         (["serve", "six", "--host", "example.org"], "has no keys"),

@@ -353,7 +353,7 @@ def test_a_question_that_is_wrong_is_refused(api, query):
     ("method", "path", "status"),
     [
         ("GET", "/v1/nothing", 404),
-        ("GET", "/", 404),
+        ("GET", "/nowhere", 404),
         ("PUT", "/v1/learners", 405),
         ("GET", "/v1/learners/lrn_none", 404),
         ("GET", "/v1/learners/lrn_none/state", 404),

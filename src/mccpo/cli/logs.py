@@ -203,7 +203,7 @@ def _write_account(read: Logs, account: Path, rejects: Path) -> None:
 
     with atomic.replacing(account) as scratch:
         scratch.write_text(dump_json({"format": read.source} | _told(read), indent=2) + "\n", encoding="utf-8")
-        write_rejects(read, rejects)  # which are told apart before the account is in place
+        write_rejects(read, rejects)
 
 
 def _text(file: Path, format: str, result: Mapping[str, Any]) -> Iterator[str]:

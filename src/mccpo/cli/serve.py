@@ -185,7 +185,7 @@ def _check_host(host: str, kept: KeyFile) -> None:
 
 def check_installed() -> None:
     """Refuses where what the service needs is not there."""
-    for name in ("fastapi", "uvicorn", "sqlalchemy", "aiosqlite", "alembic", "prometheus_client"):
+    for name in ("fastapi", "uvicorn", "sqlalchemy", "aiosqlite", "alembic", "prometheus_client", "jinja2"):
         if find_spec(name) is None:
             raise InputError(f"{name} is not installed", fix="install mccpo[serve]")
 
