@@ -110,6 +110,7 @@ def test_too_few_learners_are_refused(tmp_path):
 FINE = {
     "to_bare": {"throughput": 0.6, "p99": 2.9},
     "start_seconds": 2.0,
+    "restart_seconds": 2.5,
     "megabytes": 200.0,
     "errors": [],
     "unready": [],
@@ -124,6 +125,7 @@ FINE = {
         ("to_bare", {"throughput": 0.4, "p99": 1.0}, "throughput is 0.40"),
         ("to_bare", {"throughput": 1.0, "p99": 3.5}, "p99 is 3.5 times"),
         ("start_seconds", 3.2, "start-up takes 3.2 s"),
+        ("restart_seconds", 4.0, "start-up takes 4.0 s"),
         ("megabytes", 301.0, "memory is 301 MB"),
         ("errors", ["503"], "1 errors"),
         ("unready", ["dec_1"], "1 decisions were not ready"),

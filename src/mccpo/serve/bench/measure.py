@@ -94,10 +94,11 @@ def missed(found: dict[str, Any]) -> list[str]:
     """What was not reached on one database: by speed, by size, or, what matters most, by being right."""
     ratios, verified = found["to_bare"], found["verified"]
     pairs = min(verified["decisions"], verified["outcomes"])
+    start = max(found["start_seconds"], found["restart_seconds"])
     checks = {
         f"throughput is {ratios['throughput']:.2f} of the bare endpoint's": ratios["throughput"] >= BARS["throughput"],
         f"p99 is {ratios['p99']:.1f} times the bare endpoint's": ratios["p99"] <= BARS["p99"],
-        f"start-up takes {found['start_seconds']:.1f} s": found["start_seconds"] < BARS["start_seconds"],
+        f"start-up takes {start:.1f} s": start < BARS["start_seconds"],
         f"memory is {found['megabytes']:.0f} MB": found["megabytes"] < BARS["megabytes"],
         f"{len(found['errors'])} errors": not found["errors"],
         f"{len(found['unready'])} decisions were not ready": not found["unready"],
