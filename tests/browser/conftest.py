@@ -24,7 +24,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 DESK, PHONE = (1280, 900), (390, 844)
 
 
-@pytest.fixture(scope="session")
+# Of the module, not of the session: while playwright runs, no other test in this process can run an event loop.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """The system's Chromium, or the one that `MCCPO_CHROMIUM` names."""
     path = os.environ.get("MCCPO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)

@@ -31,7 +31,7 @@ def test_polars_and_ours_are_measured_in_processes_of_their_own(tmp_path, monkey
     for size in found["sizes"]:
         ours, polars = size["mccpo"], size["polars"]
         assert size["ratio"] == ours["seconds"] / polars["seconds"]
-        assert list(ours["stages"]) == ["read", "write", "mastery", "episodes", "audit"]
+        assert list(ours["stages"]) == ["read", "mastery", "episodes", "audit", "writing beside them"]
         assert sum(ours["stages"].values()) == pytest.approx(ours["seconds"])
         assert 0.05 < polars["peak_gib"] < 1
     assert isinstance(found["linear"], bool)
