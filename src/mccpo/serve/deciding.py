@@ -6,6 +6,7 @@ is not ready for, a fixed rule stands in: the least mastered of the ready concep
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ from mccpo.serve.certificate import By, Chosen, digest_of_chances, write_certifi
 from mccpo.serve.network import executed
 from mccpo.serve.release import Release
 from mccpo.serve.standing import Standing, mastery, observe
+
+log = logging.getLogger("mccpo.serve")
 
 TIMEOUT = 0.05
 """Seconds that a policy may take; it needs some ten-thousandths of one."""
@@ -156,6 +159,7 @@ def _asked(
     try:
         chances = executed(release.network.logits(features), ready, masked=release.masked, rule=release.rule)
     except Exception:  # whatever it is that fails, a learner is waiting
+        log.exception("the policy failed, and a safe concept is served in its place")
         return None, FAILED
     if chances is None:
         return None, NOT_FINITE
