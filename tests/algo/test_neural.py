@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import mccpo
-from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, train_neural
+from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, selection, train_neural
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.judging import Episodes
-from mccpo.algo.neural import EVALUATION, EVALUATION_EPISODES, FINALISTS, ITERATIONS, Finalists, _enter, _score
-from mccpo.algo.ppo import PPOSettings
+from mccpo.algo.learner import PrimalDual
+from mccpo.algo.neural import EVALUATION, ITERATIONS
 from mccpo.algo.rollout import Sizes, network_of
+from mccpo.algo.selection import EVALUATION_EPISODES, FINALISTS, Finalists, enter, score_of
 from mccpo.env import make
 from mccpo.errors import InputError
 
@@ -161,7 +162,7 @@ def test_judging_plays_one_episode_to_its_end():
 def test_judging_is_reproducible_and_uses_keys_of_its_own(trained, monkeypatch):
     used = []
     inner = neural._judge_all
-    monkeypatch.setattr(neural, "_judge_all", lambda *given: used.append(given[3]) or inner(*given))
+    monkeypatch.setattr(neural, "_judge_all", lambda *given: used.append(given[4]) or inner(*given))
     runs, saved = trained
     one, same, other = (evaluate_neural(ENV, BOTH, runs.selected, episodes=4, seed=seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
@@ -189,7 +190,7 @@ def test_many_episodes_are_played_in_blocks_and_the_nth_is_always_the_same(train
     whole = play(4)
     blocks = []
     inner = neural._judge_all
-    monkeypatch.setattr(neural, "_judge_all", lambda *given: blocks.append(given[3:]) or inner(*given))
+    monkeypatch.setattr(neural, "_judge_all", lambda *given: blocks.append(given[4:]) or inner(*given))
     monkeypatch.setattr(neural, "BLOCK", 4)
     many, fewer = play(11), play(9)
     assert [episodes for _, episodes in blocks] == [4, 4, 4, 4, 4, 4]
@@ -254,7 +255,7 @@ def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5, spread=0.0, c
     one = jnp.ones(4)
     costs = jnp.stack([c2 * one, 99.0 * one, c4 + spread * jnp.array([1.0, -1.0, 1.0, -1.0])])
     seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, 0 * one, one)
-    return float(_score(as_numbers(METHODS[name], TUTOR), limits, caution, seen, jnp.asarray(share)))
+    return float(score_of(as_numbers(METHODS[name], TUTOR), limits, caution, seen, jnp.asarray(share)))
 
 
 def test_a_policy_within_budget_is_preferred_whatever_the_return():
@@ -278,7 +279,7 @@ def test_finalists_are_the_best_that_were_seen():
     scores = np.random.default_rng(0).permutation(20.0 * np.arange(20)).astype(np.float32)
     finalists = Finalists(jnp.full(FINALISTS, -jnp.inf), jnp.zeros((FINALISTS, 2)))
     for number in scores:
-        finalists = _enter(finalists, jnp.asarray(number), jnp.array([number, -number]))
+        finalists = enter(finalists, jnp.asarray(number), jnp.array([number, -number]))
     np.testing.assert_array_equal(np.sort(finalists.score), np.sort(scores)[-FINALISTS:])
     np.testing.assert_array_equal(finalists.parameters[:, 0], finalists.score)
     np.testing.assert_array_equal(finalists.parameters[:, 1], -finalists.score)
@@ -292,11 +293,12 @@ def test_the_choice_is_a_finalist_that_meets_the_budgets():
     J_c3 = worth.costs[0, :, 1, 0]
     assert J_c3[0] > J_c3[2] > J_c3[1]
     assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
-    state = neural.start(env, Sizes(8, 16, 32, 1), jax.random.key(0))
+    learner = PrimalDual(as_numbers(METHODS["mc-cpo"], env))
+    state = selection.start(env, Sizes(8, 16, 32, 1), learner, jax.random.key(0))
     policies = jnp.stack([over, dull, best, dull, over, dull])
     state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
     limits = budgets_of(env, {"c3": float(J_c3[2]) + 1e-3})
-    chosen = neural.conclude(env, as_numbers(METHODS["mc-cpo"], env), limits, PPOSettings(), state)
+    chosen = selection.conclude(env, learner, limits, state)
     np.testing.assert_array_equal(chosen, best)
 
 

@@ -133,9 +133,9 @@ def test_actions_are_drawn_with_the_mixed_probabilities():
 @pytest.fixture(scope="module")
 def played():
     """Two iterations in a row of a method with a policy of its own, as one rollout of NumPy arrays."""
-    step = jax.jit(partial(play, ENV, SIZES))
-    begin = start(ENV, SIZES, jax.random.key(0))
     network = network_of(ENV)
+    step = jax.jit(lambda method, *given: play(ENV, SIZES, method, network, *given))
+    begin = start(ENV, SIZES, jax.random.key(0))
     policy = 0.4 * jax.random.normal(jax.random.key(1), (network.size,))
 
     def of(name):
@@ -358,7 +358,8 @@ def test_advantages_are_standardised_after_pricing(played):
     playing, rollout = played("mc-cpo")
     policy = 0.4 * jax.random.normal(jax.random.key(1), (network_of(ENV).size,))
     prices = jnp.array([40.0, 0.0, 2.0])
-    batch = ppo._batch(ENV, BUDGETS, PPOSettings(), policy, playing, rollout, prices, jnp.ones(()))
+    found = ppo.appraise(ENV, network_of(ENV), BUDGETS, PPOSettings(), policy, playing, rollout, jnp.ones(()))
+    batch = ppo.batch_of(rollout, ppo.priced(found.advantages, prices), found.targets)
     scale = np.concatenate([[1.0], ENV.cost_bounds])[:, None] * ENV.discounted_horizon / 2
     last = np.asarray(network_of(ENV).apply(policy, playing.obs.features)[1]) * scale
     values = rollout.values * scale

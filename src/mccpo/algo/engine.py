@@ -9,7 +9,7 @@ serves all methods, because a method is data, and all contexts that differ in nu
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,8 @@ from mccpo.errors import InputError
 
 StateT = TypeVar("StateT")
 ProgressT = TypeVar("ProgressT")
-Step = Callable[[Any, Method, StateT], tuple[StateT, ProgressT]]
+# Takes the shared context, what one run has of its own (its method, its budgets) and its state.
+Step = Callable[[Any, Any, StateT], tuple[StateT, ProgressT]]
 Arrays = Mapping[str, np.ndarray]
 MOST = {"episodes": 10**10, "steps": 10**12, "seeds": 10_000}
 
@@ -71,12 +72,23 @@ def as_arrays(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if isinstance(leaf, float) else leaf, tree)
 
 
-def stack_methods(methods: list[MethodSpec], env: Environment[Any], seeds: int) -> Method:
-    """The methods as stacked numbers, each as many times as there are seeds."""
+def check_methods(methods: Sequence[MethodSpec]) -> Sequence[MethodSpec]:
+    """The methods, of which there must be one at least."""
     if not methods:
         raise InputError("no method is given", fix='give one or more, such as METHODS["mc-cpo"]')
-    numbers = [as_numbers(spec, env) for spec in methods for _ in range(seeds)]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *numbers)
+    return methods
+
+
+def stack_methods(methods: Sequence[MethodSpec], env: Environment[Any], seeds: int) -> Method:
+    """The methods as stacked numbers, each as many times as there are seeds."""
+    found: Method = stacked([as_numbers(spec, env) for spec in check_methods(methods)], seeds)
+    return found
+
+
+def stacked(trees: Sequence[Any], seeds: int) -> Any:
+    """Trees of numbers stacked, each as many times as there are seeds: what the runs of a table have of their own."""
+    repeated = [as_arrays(tree) for tree in trees for _ in range(seeds)]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *repeated)
 
 
 def starts(start: Callable[..., StateT], context: tuple[Any, ...], methods: int, seeds: int, seed: int) -> StateT:
@@ -89,7 +101,7 @@ def starts(start: Callable[..., StateT], context: tuple[Any, ...], methods: int,
 
 
 def begin(
-    step: Step[StateT, ProgressT], context: Any, runs: Method, first: StateT, points: int, resume: Arrays | None
+    step: Step[StateT, ProgressT], context: Any, runs: Any, first: StateT, points: int, resume: Arrays | None
 ) -> Snapshot[StateT, ProgressT]:
     """Where training begins: at the first states, or where the arrays of a snapshot say; others are a `MisfitError`."""
     if resume is None:
@@ -101,7 +113,7 @@ def begin(
 def run(
     step: Step[StateT, ProgressT],
     context: Any,
-    runs: Method,
+    runs: Any,
     snapshot: Snapshot[StateT, ProgressT],
     points: int,
     *,
@@ -125,7 +137,7 @@ def run(
     return snapshot
 
 
-def each(function: Callable[[Any, Method, StateT], Any], context: Any, runs: Method, states: StateT) -> Any:
+def each(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, states: StateT) -> Any:
     """What a function makes of every run, stacked; runs share the machine as in `run`, taken one by one on CPU."""
     way = _vmapped if jax.default_backend() != "cpu" else _one_by_one
     with ThreadPoolExecutor(workers()) as pool:
@@ -205,8 +217,8 @@ def _spread(call: Any, states: Any, pool: ThreadPoolExecutor, ahead: float) -> A
     return _join(parts)
 
 
-def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
-    if len(share) == len(runs.masked):
+def _vmapped(step: Any, context: Any, runs: Any, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
+    if len(share) == len(jax.tree.leaves(runs)[0]):
         return _together(step, context, runs, states)
     # Every share is padded to the same width, so that one program serves them all; the padding is cut off again.
     padded = np.pad(share, (0, width - len(share)), mode="edge")
@@ -214,7 +226,7 @@ def _vmapped(step: Any, context: Any, runs: Method, states: Any, share: Int[np.n
     return jax.tree.map(lambda leaf: leaf[: len(share)], found)
 
 
-def _one_by_one(step: Any, context: Any, runs: Method, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
+def _one_by_one(step: Any, context: Any, runs: Any, states: Any, share: Int[np.ndarray, " runs"], width: int) -> Any:
     del width
     return _stack([_alone(step, context, *_pick((runs, states), at)) for at in share])
 
@@ -242,13 +254,13 @@ def _start_all(start: Any, context: Any, root: PRNGKeyArray, seeds: int, methods
 
 
 @eqx.filter_jit
-def _together(step: Any, context: Any, runs: Method, states: Any) -> Any:
+def _together(step: Any, context: Any, runs: Any, states: Any) -> Any:
     return jax.vmap(partial(step, context))(runs, states)
 
 
 @eqx.filter_jit
-def _alone(step: Any, context: Any, method: Method, state: Any) -> Any:
-    return step(context, method, state)
+def _alone(step: Any, context: Any, run: Any, state: Any) -> Any:
+    return step(context, run, state)
 
 
 # How many runs go ahead while a program is yet to be compiled: one, or a whole share where a share is one call.

@@ -1,19 +1,23 @@
-"""Whole episodes of a policy as it is executed: no frontier mixing, and the method's filter where it has one.
+"""Whole episodes of whoever teaches: a learnt policy as it is executed, or a rule that a tutor follows.
 
+A learnt policy is executed without frontier mixing, and through the method's filter where it has one.
 Arrays are (…, episode): see `mccpo.algo.network` for why the batch comes last.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.algo.masked import masked_softmax, sample
 from mccpo.algo.method import Method, execute
+from mccpo.algo.network import Network
 from mccpo.algo.rollout import network_of
 from mccpo.env import Environment, Observation, TimeStep
 
@@ -45,6 +49,61 @@ class Episodes(NamedTuple):
     length: Float[Array, " episodes"]
 
 
+class Actor(eqx.Module):
+    """Whoever teaches: chooses by what is seen of a learner, and may remember what it saw in the same episode."""
+
+    def begin(self, env: Environment[Any], episodes: int) -> Any:
+        """What is remembered before the first step of so many episodes, the batch last; nothing by default."""
+        del env, episodes
+        return ()
+
+    @abc.abstractmethod
+    def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
+        """The chance of every action, the no-op's last; `obs` is of all episodes, the batch last."""
+
+    def remember(self, env: Environment[Any], memory: Any, moment: Moment) -> Any:
+        """What is remembered after a step. It may go on what a tutor sees of it, and never on `state.latent`."""
+        del env, moment
+        return memory
+
+
+class NetworkActor(Actor):
+    """A learnt policy, as its method executes it."""
+
+    method: Method
+    parameters: Float[Array, " parameters"]
+    network: Network = eqx.field(static=True)
+
+    def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
+        del memory
+        mask = obs.action_mask | ~self.method.masked
+        logits, _ = self.network.apply(self.parameters, obs.features)
+        probs = masked_softmax(logits, mask, axis=0).probs
+        return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
+
+
+def perform(
+    env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
+) -> Any:
+    """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
+    beginning, playing = jax.random.split(key)
+    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))
+
+    def act(carry: Any, draw: PRNGKeyArray) -> tuple[Any, Any]:
+        state, obs, alive, memory = carry
+        choosing, moving = jax.random.split(draw)
+        executed = actor.probabilities(env, memory, obs)
+        action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
+        keys = jax.random.split(moving, episodes)
+        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
+        moment = Moment(state, obs, action, step, alive)
+        after = (step.state, step.obs, alive & ~(step.terminated | step.truncated))
+        return (*after, actor.remember(env, memory, moment)), look(moment)
+
+    first = (state, obs, jnp.ones(episodes, bool), actor.begin(env, episodes))
+    return jax.lax.scan(act, first, jax.random.split(playing, env.horizon))[1]
+
+
 def trace(
     env: Environment[Any],
     method: Method,
@@ -53,27 +112,8 @@ def trace(
     episodes: int,
     look: Callable[[Moment], Any],
 ) -> Any:
-    """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
-    network = network_of(env)
-    hack = jnp.asarray(env.hack)
-    beginning, playing = jax.random.split(key)
-    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))
-
-    def act(carry: Any, draw: PRNGKeyArray) -> tuple[Any, Any]:
-        state, obs, alive = carry
-        choosing, moving = jax.random.split(draw)
-        mask = obs.action_mask | ~method.masked
-        logits, _ = network.apply(parameters, obs.features)
-        probs = masked_softmax(logits, mask, axis=0).probs
-        executed = execute(method, probs.T, obs.action_mask.T, hack).T
-        action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
-        keys = jax.random.split(moving, episodes)
-        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
-        after = (step.state, step.obs, alive & ~(step.terminated | step.truncated))
-        return after, look(Moment(state, obs, action, step, alive))
-
-    first = (state, obs, jnp.ones(episodes, bool))
-    return jax.lax.scan(act, first, jax.random.split(playing, env.horizon))[1]
+    """What `look` made of every moment of a learnt policy's episodes, time first."""
+    return perform(env, NetworkActor(method, parameters, network_of(env)), key, episodes, look)
 
 
 def judge(
@@ -83,9 +123,13 @@ def judge(
     key: PRNGKeyArray,
     episodes: int,
 ) -> Episodes:
-    """What the executed policy is worth in episodes played for the purpose."""
-    seen = trace(env, method, parameters, key, episodes, lambda moment: account(env, moment))
-    return summed(env, seen)
+    """What a learnt policy is worth in episodes played for the purpose."""
+    return judge_actor(env, NetworkActor(method, parameters, network_of(env)), key, episodes)
+
+
+def judge_actor(env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int) -> Episodes:
+    """What whoever teaches is worth in episodes played for the purpose."""
+    return summed(env, perform(env, actor, key, episodes, lambda moment: account(env, moment)))
 
 
 def account(env: Environment[Any], moment: Moment) -> Episodes:

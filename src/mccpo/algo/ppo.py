@@ -8,6 +8,7 @@ that the multipliers set, and takes `epochs` passes of clipped policy-gradient s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -125,22 +126,50 @@ def objective(
     batch: Batch,
 ) -> Float[Array, ""]:
     """The loss: clipped surrogate weighted by π_old/π̃, squared error of the value heads, entropy bonus."""
+    batch = wide(batch)
+    seen = look(network, parameters, batch.features, batch.mask, batch.action)
+    ratio = jnp.exp(jnp.minimum(seen.log_prob - batch.log_prob, LARGEST_CHANGE))
+    surrogate = batch.weight * clipped(ratio, batch.advantage, settings.clip)
+    misses = 0.5 * ((seen.values - batch.targets) ** 2).mean(axis=1).sum()
+    return -surrogate.mean() + settings.value_weight * misses - entropy_weight * seen.entropy.mean()
 
-    def wide(rows: Any) -> Any:
-        return jnp.moveaxis(rows, 0, -2).reshape(*rows.shape[1:-1], -1)
 
-    features, mask, action, log_prob, weight, advantage, targets = map(wide, batch)
+def wide(batch: Any) -> Any:
+    """A batch whose rows of time and environments are one long axis, the last."""
+    return jax.tree.map(lambda rows: jnp.moveaxis(rows, 0, -2).reshape(*rows.shape[1:-1], -1), batch)
+
+
+class Look(NamedTuple):
+    """What a network makes of a batch: its policy, what it says of the actions taken, its values."""
+
+    log_probs: Float[Array, "actions batch"]
+    probs: Float[Array, "actions batch"]
+    log_prob: Float[Array, " batch"]
+    entropy: Float[Array, " batch"]
+    values: Float[Array, "signals batch"]
+
+
+def look(
+    network: Network,
+    parameters: Float[Array, " parameters"],
+    features: Float[Array, "features batch"],
+    mask: Bool[Array, "actions batch"],
+    action: Int[Array, " batch"],
+) -> Look:
+    """A network's policy and values on a batch; `log_probs` are 0 outside the mask."""
     logits, values = network.apply(parameters, features)
     policy = masked_softmax(logits, mask, axis=0)
     log_probs = jnp.where(mask, policy.log_probs, 0.0)  # not -inf, which times a gradient of 0 would be NaN
     pick = jnp.arange(network.actions)[:, None] == action
-    change = jnp.where(pick, log_probs, 0.0).sum(axis=0) - log_prob
-    ratio = jnp.exp(jnp.minimum(change, LARGEST_CHANGE))
-    clipped = jnp.clip(ratio, 1.0 - settings.clip, 1.0 + settings.clip)
-    surrogate = weight * jnp.minimum(ratio * advantage, clipped * advantage)
-    entropy = -(policy.probs * log_probs).sum(axis=0)
-    misses = 0.5 * ((values - targets) ** 2).mean(axis=1).sum()
-    return -surrogate.mean() + settings.value_weight * misses - entropy_weight * entropy.mean()
+    log_prob = jnp.where(pick, log_probs, 0.0).sum(axis=0)
+    return Look(log_probs, policy.probs, log_prob, -(policy.probs * log_probs).sum(axis=0), values)
+
+
+def clipped(
+    ratio: Float[Array, " batch"], advantage: Float[Array, " batch"], clip: Float[Array, ""] | float
+) -> Float[Array, " batch"]:
+    """PPO's surrogate: no reward for moving a probability further than `clip`."""
+    return jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - clip, 1.0 + clip) * advantage)
 
 
 def iterate(
@@ -154,13 +183,16 @@ def iterate(
 ) -> tuple[PPOState, Progress]:
     """One iteration at `share` of training: play, price, learn."""
     key, playing_key, shuffling = jax.random.split(state.key, 3)
-    playing, rollout = play(env, sizes, method, state.parameters, state.playing, playing_key)
+    network = network_of(env)
+    playing, rollout = play(env, sizes, method, network, state.parameters, state.playing, playing_key)
     multipliers = _price(env, method, budgets, settings, state.multipliers, rollout)
     prices = method.shaping + multipliers.value
-    batch = _batch(env, budgets, settings, state.parameters, playing, rollout, prices, share)
-    parameters, mean, square = _learn(env, sizes, settings, state, batch, shuffling, share)
-    after = PPOState(key, state.iteration + 1, parameters, mean, square, multipliers, playing)
-    return after, _progress(rollout, multipliers)
+    found = appraise(env, network, budgets, settings, state.parameters, playing, rollout, share)
+    batch = batch_of(rollout, priced(found.advantages, prices), found.targets)
+    fitted = Fitted(state.parameters, state.mean, state.square)
+    fitted = learn(network, sizes, settings, fitted, state.iteration, batch, shuffling, share)
+    after = PPOState(key, state.iteration + 1, *fitted, multipliers, playing)
+    return after, progress_of(rollout, multipliers.value)
 
 
 def _price(
@@ -182,30 +214,51 @@ def _price(
     return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
 
 
-def _batch(
+class Appraisal(NamedTuple):
+    """What a rollout says of its actions: advantages of the reward and of every cost, and the value heads' targets."""
+
+    advantages: Float[Array, "time signals batch"]
+    targets: Float[Array, "time signals batch"]
+
+
+def appraise(
     env: Environment[Any],
+    network: Network,
     budgets: Budgets,
     settings: PPOSettings,
     parameters: Float[Array, " parameters"],
     playing: Playing,
     rollout: Rollout,
-    prices: Float[Array, " costs"],
     share: Float[Array, ""],
-) -> Batch:
+) -> Appraisal:
+    """Advantages of the reward and of every cost, each in its own unit, at the foresight of this share of training."""
     # Practice pays off later where one goes on with the same concept, the more so the harder it is. A policy that does
     # not yet go on with any is therefore drawn to hard concepts at random, and stays; a short-sighted one first finds
     # what engages at once, and what then pays off is worked out from there.
     gamma = env.gamma * jnp.minimum(1.0, share / settings.foresight)
     scale = value_scale(env, budgets)[:, None]
-    last = network_of(env).apply(parameters, playing.obs.features)[1] * scale
+    last = network.apply(parameters, playing.obs.features)[1] * scale
     values = rollout.values * scale
-    estimates = advantages(rollout.signals, values, rollout.ended, last, gamma, settings.gae)
-    # At the multipliers' prices first, standardised after: a multiplier then means the same for every cost.
-    combined = estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
-    standard = (combined - combined.mean()) / (combined.std() + 1e-8)
+    found = advantages(rollout.signals, values, rollout.ended, last, gamma, settings.gae)
+    return Appraisal(found, (found + values) / scale)
+
+
+def priced(estimates: Float[Array, "time signals batch"], prices: Float[Array, " costs"]) -> Float[Array, "time batch"]:
+    """Advantages at the multipliers' prices, standardised after: a price then means the same for every cost."""
+    return standard(estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices))
+
+
+def standard(advantage: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
+    """Advantages of mean 0 and standard deviation 1."""
+    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+
+
+def batch_of(
+    rollout: Rollout, advantage: Float[Array, "time batch"], targets: Float[Array, "time signals batch"]
+) -> Batch:
+    """What the clipped update learns from."""
     return Batch(
-        rollout.features, rollout.mask, rollout.action, rollout.log_prob, rollout.weight, standard,
-        (estimates + values) / scale,
+        rollout.features, rollout.mask, rollout.action, rollout.log_prob, rollout.weight, advantage, targets
     )  # fmt: skip
 
 
@@ -216,17 +269,30 @@ def value_scale(env: Environment[Any], budgets: Budgets) -> Float[Array, " signa
     return 0.5 * bounds * env.discounted_horizon
 
 
-def _learn(
-    env: Environment[Any],
+class Fitted(NamedTuple):
+    """Parameters and Adam's moments of them."""
+
+    parameters: Float[Array, " parameters"]
+    mean: Float[Array, " parameters"]
+    square: Float[Array, " parameters"]
+
+
+# A loss of parameters on some rows of a batch; the batch is any tree of arrays with time first, environments last.
+Objective = Callable[[Network, PPOSettings, Float[Array, ""], Float[Array, " parameters"], Any], Float[Array, ""]]
+
+
+def learn(
+    network: Network,
     sizes: Sizes,
     settings: PPOSettings,
-    state: PPOState,
-    batch: Batch,
+    fitted: Fitted,
+    iteration: Int[Array, ""],
+    batch: Any,
     key: PRNGKeyArray,
     share: Float[Array, ""],
-) -> tuple[Float[Array, " parameters"], Float[Array, " parameters"], Float[Array, " parameters"]]:
-    """The clipped updates of all epochs: new parameters and moments."""
-    network = network_of(env)
+    loss: Objective = objective,
+) -> Fitted:
+    """Steps of Adam down a loss, over shuffled minibatches of all epochs."""
     rate = settings.learning_rate * jnp.maximum(1.0 - share, 0.05)
     entropy_weight = settings.entropy * jnp.maximum(1.0 - share / settings.entropy_end, 0.0)
     minibatches = sizes.rollout // sizes.rows
@@ -235,19 +301,19 @@ def _learn(
     def update(carry: Any, rows: Int[Array, " rows"]) -> tuple[Any, None]:
         parameters, mean, square, step = carry
         part = jax.tree.map(lambda leaf: leaf[rows], batch)
-        gradient = jax.grad(objective, argnums=3)(network, settings, entropy_weight, parameters, part)
+        gradient = jax.grad(loss, argnums=3)(network, settings, entropy_weight, parameters, part)
         length = jnp.sqrt((gradient**2).sum())
         gradient = gradient * jnp.minimum(1.0, settings.gradient_norm / (length + 1e-8))
         change, mean, square = adam(gradient, mean, square, step + 1.0, rate)
         return (parameters + change, mean, square, step + 1.0), None
 
-    done = (state.iteration * sizes.epochs * minibatches).astype(jnp.float32)
-    carry = (state.parameters, state.mean, state.square, done)
-    (parameters, mean, square, _), _ = jax.lax.scan(update, carry, orders.reshape(-1, sizes.rows))
-    return parameters, mean, square
+    done = (iteration * sizes.epochs * minibatches).astype(jnp.float32)
+    (*after, _), _ = jax.lax.scan(update, (*fitted, done), orders.reshape(-1, sizes.rows))
+    return Fitted(*after)
 
 
-def _progress(rollout: Rollout, multipliers: Multipliers) -> Progress:
+def progress_of(rollout: Rollout, prices: Float[Array, " costs"]) -> Progress:
+    """What an iteration looked like, at the prices of the costs that were in force."""
     episodes = rollout.ended.sum()
     totals = rollout.totals.sum(axis=(0, 2)) / episodes
     return Progress(
@@ -255,7 +321,7 @@ def _progress(rollout: Rollout, multipliers: Multipliers) -> Progress:
         costs=totals[1:],
         gain=rollout.gain.sum() / episodes,
         prerequisite_violation_rate=rollout.unready.mean(),
-        multipliers=multipliers.value,
+        multipliers=prices,
         frontier_events=rollout.frontier.sum().astype(jnp.float32),
         violation_steps=rollout.unready.sum(),
     )

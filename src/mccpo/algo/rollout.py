@@ -129,12 +129,12 @@ def play(
     env: Environment[Any],
     sizes: Sizes,
     method: Method,
+    network: Network,
     parameters: Float[Array, " parameters"],
     playing: Playing,
     key: PRNGKeyArray,
 ) -> tuple[Playing, Rollout]:
     """Plays on for one iteration; an episode that ends is followed by a new one."""
-    network = network_of(env)
     choosing, moving, beginning = jax.random.split(key, 3)
     shape = (sizes.rollout, sizes.environments)
     draws = (

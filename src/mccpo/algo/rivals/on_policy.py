@@ -1,0 +1,148 @@
+"""What the rivals that learn share: masked play, a critic per reward and cost, finished episodes; not how they improve.
+
+A rival is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own: the
+mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that compares
+them compares mechanisms.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from mccpo.algo import ppo
+from mccpo.algo.learner import Learner
+from mccpo.algo.method import Method, MethodSpec, as_numbers
+from mccpo.algo.multipliers import Budgets
+from mccpo.algo.ppo import Appraisal, Fitted, Progress
+from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, play
+from mccpo.env import Environment
+
+
+class Evidence(NamedTuple):
+    """What one iteration has shown of the policy that played it.
+
+    **Fields:**
+
+    - `before`, `after`: where the environments stood when it began and ended.
+    - `rollout`: what was played; `appraisal`: the advantages of reward and costs, each in its own unit, and the value
+      heads' targets.
+    - `J_c`: the mean discounted costs of the episodes that ended in it; `episodes`: how many these were. Where none
+      did, `J_c` is 0 and means nothing.
+    """
+
+    before: Playing
+    after: Playing
+    rollout: Rollout
+    appraisal: Appraisal
+    J_c: Float[Array, " costs"]
+    episodes: Float[Array, ""]
+
+
+class OnPolicyState(NamedTuple):
+    """Everything that a run needs to go on. `own` is what the method keeps beside its policy: multipliers, averages."""
+
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+    fitted: Fitted
+    own: Any
+    playing: Playing
+
+    @property
+    def parameters(self) -> Float[Array, "*runs parameters"]:
+        return self.fitted.parameters
+
+
+class OnPolicy(Learner):
+    """A rival that plays with its policy, and improves the policy by what it saw.
+
+    `constrained` says whether it knows of the budgets: by it, its final policy is selected for meeting them or not.
+    """
+
+    name: ClassVar[str]
+    constrained: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def own(self, env: Environment[Any]) -> Any:
+        """What the method keeps beside its policy, before the first iteration: a tree of arrays."""
+
+    @abc.abstractmethod
+    def improve(
+        self,
+        env: Environment[Any],
+        sizes: Sizes,
+        budgets: Budgets,
+        state: OnPolicyState,
+        evidence: Evidence,
+        key: PRNGKeyArray,
+        share: Float[Array, ""],
+    ) -> tuple[Fitted, Any]:
+        """The policy after the evidence, and what is kept beside it."""
+
+    def own_prices(self, own: Any) -> Float[Array, "*runs costs"]:
+        """The multipliers among what is kept; by default that is all that is kept."""
+        found: Float[Array, "*runs costs"] = own
+        return found
+
+    def prices(self, state: OnPolicyState) -> Float[Array, "*runs costs"]:
+        return self.own_prices(state.own)
+
+    def playing(self, env: Environment[Any]) -> Method:
+        return as_numbers(MethodSpec(self.name, masked=True, constrained=self.constrained), env)
+
+    def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> OnPolicyState:
+        key, weights, learners = jax.random.split(key, 3)
+        parameters = self.network(env).init(weights)
+        zero = jnp.zeros_like(parameters)
+        fitted = Fitted(parameters, zero, zero)
+        return OnPolicyState(key, jnp.zeros((), jnp.int32), fitted, self.own(env), begin(env, sizes, learners))
+
+    def iterate(
+        self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: OnPolicyState, share: Float[Array, ""]
+    ) -> tuple[OnPolicyState, Progress]:
+        key, playing_key, improving = jax.random.split(state.key, 3)
+        network = self.network(env)
+        after, rollout = play(env, sizes, self.playing(env), network, state.parameters, state.playing, playing_key)
+        found = ppo.appraise(env, network, budgets, self.settings, state.parameters, after, rollout, share)
+        episodes = rollout.ended.sum().astype(jnp.float32)
+        J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1.0)
+        evidence = Evidence(state.playing, after, rollout, found, J_c, episodes)
+        fitted, own = self.improve(env, sizes, budgets, state, evidence, improving, share)
+        moved = OnPolicyState(key, state.iteration + 1, fitted, own, after)
+        return moved, ppo.progress_of(rollout, self.own_prices(own))
+
+    def ascend(
+        self,
+        env: Environment[Any],
+        sizes: Sizes,
+        state: OnPolicyState,
+        evidence: Evidence,
+        advantage: Float[Array, "time batch"],
+        key: PRNGKeyArray,
+        share: Float[Array, ""],
+    ) -> Fitted:
+        """PPO's clipped update on an advantage of the method's own making, which is standardised here."""
+        batch = ppo.batch_of(evidence.rollout, ppo.standard(advantage), evidence.appraisal.targets)
+        network = self.network(env)
+        return ppo.learn(network, sizes, self.settings, state.fitted, state.iteration, batch, key, share)
+
+    def aim(self, budgets: Budgets) -> Budgets:
+        """The budgets that training aims at, a little below those asked for, as MC-CPO's does."""
+        return budgets._replace(limit=budgets.limit * (1.0 - self.settings.tighten))
+
+    def excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+        """(J_c - d)/scale of the finished episodes against what training aims at; 0 without a budget or an episode."""
+        off = budgets.active * (evidence.J_c - self.aim(budgets).limit) / budgets.scale
+        return jnp.where(evidence.episodes > 0, off, 0.0)
+
+
+def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"]:
+    """The price at which a cost at its budget weighs as much as a reward of its bound in every step.
+
+    Multipliers in this unit take like steps for costs of any scale, as MC-CPO's do.
+    """
+    return budgets.reward_bound * env.discounted_horizon / budgets.scale

@@ -1,0 +1,54 @@
+"""PPO-Lagrangian: PPO on a penalised advantage, a multiplier per budget by plain ascent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mccpo.algo.multipliers import Budgets
+from mccpo.algo.ppo import Fitted
+from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
+from mccpo.algo.rollout import Sizes
+from mccpo.env import Environment
+
+
+class PPOLagrangian(OnPolicy):
+    """PPO-Lagrangian as it is commonly implemented.
+
+    **Problem:** max_π J(π) s.t. J_ci(π) ≤ d_i, by descent of the Lagrangian in λ ≥ 0 and ascent in π:
+
+        λ_i ← max(0, λ_i + β·(J_ci - d_i)/d_i),   A = (A_r - Σ λ_i A_ci) / (1 + Σ λ_i)
+
+    **Source:** A. Ray, J. Achiam, D. Amodei, Benchmarking Safe Exploration in Deep Reinforcement Learning, 2019.
+
+    **Departures:** three multipliers instead of one; their errors are relative to the budgets, so that one step size
+    serves costs of any scale; actions are discrete and masked; plain steps of λ instead of Adam's, whose size would not
+    depend on how far a budget is missed.
+
+    **When to use it:** as the first thing to try, and to see what a proportional part and a frontier add.
+    """
+
+    name: ClassVar[str] = "ppo-lagrangian"
+    dual_rate: float = 0.1
+
+    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
+        return jnp.zeros(len(env.cost_names))
+
+    def improve(
+        self,
+        env: Environment[Any],
+        sizes: Sizes,
+        budgets: Budgets,
+        state: OnPolicyState,
+        evidence: Evidence,
+        key: PRNGKeyArray,
+        share: Float[Array, ""],
+    ) -> tuple[Fitted, Float[Array, " costs"]]:
+        unit = price_unit(env, budgets)
+        prices = jnp.maximum(0.0, state.own + self.dual_rate * self.excess(budgets, evidence) * unit)
+        estimates = evidence.appraisal.advantages
+        advantage = estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
+        # Standardising what is ascended takes the place of the division by 1 + Σ λ.
+        return self.ascend(env, sizes, state, evidence, advantage, key, share), prices
