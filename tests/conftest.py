@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from mccpo.cli import cache
+
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
@@ -22,8 +24,16 @@ def _ctrl_c_acts() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What commands leave for later ones must neither come from the user's own runs nor go to them."""
+    """What commands leave for later ones must neither come from the user's own runs nor go to them.
+
+    The processes that share the tests share it, and what one of them has compiled no other compiles again.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MCCPO_CACHE", raising=False)
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(shared))
+        place = cache.folder()
+        assert place is not None
+        cache.keep_programs(place)
         yield
