@@ -1,13 +1,14 @@
 """What the rivals that learn share: masked play, a critic per reward and cost, finished episodes; not how they improve.
 
 A rival is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own: the
-mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that compares
-them compares mechanisms.
+mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
+compares them compares mechanisms.
 """
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ from mccpo.algo import ppo
 from mccpo.algo.learner import Learner
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.algo.multipliers import Budgets
-from mccpo.algo.ppo import Appraisal, Fitted, Progress
+from mccpo.algo.ppo import Appraisal, Batch, Fitted, Look, PPOSettings, Progress
 from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, play
 from mccpo.env import Environment
 
@@ -61,10 +62,13 @@ class OnPolicy(Learner):
     """A rival that plays with its policy, and improves the policy by what it saw.
 
     `constrained` says whether it knows of the budgets: by it, its final policy is selected for meeting them or not.
+    `search` holds the settings that are tried for it, the recommended first: its own numbers by name, those of
+    `PPOSettings` as `settings.NAME`.
     """
 
     name: ClassVar[str]
     constrained: ClassVar[bool] = True
+    search: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
 
     @abc.abstractmethod
     def own(self, env: Environment[Any]) -> Any:
@@ -146,3 +150,23 @@ def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"
     Multipliers in this unit take like steps for costs of any scale, as MC-CPO's do.
     """
     return budgets.reward_bound * env.discounted_horizon / budgets.scale
+
+
+def penalised(
+    estimates: Float[Array, "time signals batch"], prices: Float[Array, " costs"]
+) -> Float[Array, "time batch"]:
+    """A_r - Σ λ_i A_ci: what an action adds to the Lagrangian."""
+    return estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
+
+
+def ratio_of(seen: Look, batch: Batch) -> Float[Array, " batch"]:
+    """π_θ/π_k of the actions taken, for a batch that is `wide`."""
+    return jnp.exp(jnp.minimum(seen.log_prob - batch.log_prob, ppo.LARGEST_CHANGE))
+
+
+def upkeep(
+    settings: PPOSettings, entropy_weight: Float[Array, ""], seen: Look, targets: Float[Array, "signals batch"]
+) -> Float[Array, ""]:
+    """What a loss has beside its policy's part: squared error of the value heads, less the entropy bonus."""
+    misses = 0.5 * ((seen.values - targets) ** 2).mean(axis=1).sum()
+    return settings.value_weight * misses - entropy_weight * seen.entropy.mean()

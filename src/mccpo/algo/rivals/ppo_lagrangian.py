@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Fitted
-from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
+from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, penalised, price_unit
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 
@@ -31,6 +32,14 @@ class PPOLagrangian(OnPolicy):
     """
 
     name: ClassVar[str] = "ppo-lagrangian"
+    search: ClassVar[tuple[Mapping[str, float], ...]] = (
+        {},
+        {"dual_rate": 0.03},
+        {"dual_rate": 0.3},
+        {"settings.entropy_end": 1.0},
+        {"dual_rate": 0.3, "settings.tighten": 0.04},
+        {"dual_rate": 0.3, "settings.learning_rate": 5e-4},
+    )
     dual_rate: float = 0.1
 
     def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
@@ -48,7 +57,6 @@ class PPOLagrangian(OnPolicy):
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         unit = price_unit(env, budgets)
         prices = jnp.maximum(0.0, state.own + self.dual_rate * self.excess(budgets, evidence) * unit)
-        estimates = evidence.appraisal.advantages
-        advantage = estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices)
+        advantage = penalised(evidence.appraisal.advantages, prices)
         # Standardising what is ascended takes the place of the division by 1 + Σ λ.
         return self.ascend(env, sizes, state, evidence, advantage, key, share), prices

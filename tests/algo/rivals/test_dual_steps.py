@@ -1,0 +1,63 @@
+"""The multipliers of the rivals that step them: what they become follows from the costs that were seen."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from mccpo.algo.engine import as_arrays
+from mccpo.algo.multipliers import budgets_of
+from mccpo.algo.network import Network
+from mccpo.algo.rivals.focops import FOCOPS
+from mccpo.algo.rivals.ppo_lagrangian import PPOLagrangian
+from mccpo.algo.rivals.rcpo import RCPO
+from mccpo.algo.rollout import Sizes
+from mccpo.env import make
+
+ENV = make("gate")
+SIZES = Sizes(environments=4, rollout=8, minibatch=32, epochs=1)
+ITERATIONS = 6
+LIMIT = 0.2
+
+
+def played(learner):
+    """A run's states and what each of its iterations looked like."""
+    env, budgets = as_arrays(ENV), budgets_of(ENV, {"c": LIMIT})
+    step = eqx.filter_jit(lambda learner, state: learner.iterate(env, SIZES, budgets, state, state.iteration / 10))
+    state = eqx.filter_jit(lambda learner: learner.start(env, SIZES, jax.random.key(0)))(learner)
+    states, seen = [], []
+    for _ in range(ITERATIONS):
+        state, progress = step(learner, state)
+        states.append(state)
+        seen.append(progress)
+    return states, seen
+
+
+@pytest.mark.parametrize(
+    ("learner", "rates", "cap"),
+    [
+        (PPOLagrangian(dual_rate=0.4), [0.4] * ITERATIONS, np.inf),
+        (RCPO(dual_rate=0.4, half_life=2.0), 0.4 / (1 + np.arange(ITERATIONS) / 2), np.inf),
+        (FOCOPS(dual_rate=0.4, cap=0.3), [0.4] * ITERATIONS, 0.3),
+    ],
+    ids=["ppo-lagrangian", "rcpo", "focops"],
+)
+def test_multipliers_take_projected_steps_along_the_relative_excess(learner, rates, cap):
+    _, seen = played(learner)
+    unit = 1.0 / LIMIT  # an episode of the gate is one step, and its reward at most 1
+    aim = LIMIT * (1 - learner.settings.tighten)
+    price = 0.0
+    for rate, progress in zip(rates, seen, strict=True):
+        price = min(max(0.0, price + rate * (float(progress.costs[0]) - aim) / LIMIT * unit), cap * unit)
+        assert float(progress.multipliers[0]) == pytest.approx(price, abs=1e-4)
+    assert price > 0
+
+
+def test_rcpo_has_one_critic():
+    """The heads of the costs stay at the zero at which they begin, that of the penalised reward does not."""
+    states, _ = played(RCPO())
+    network: Network = RCPO().network(ENV)
+    *_, weights, biases = network.unpack(states[-1].parameters)
+    assert not weights[network.actions + 1 :].any()
+    assert not biases[network.actions + 1 :].any()
+    assert weights[network.actions].any()
