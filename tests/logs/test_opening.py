@@ -48,6 +48,10 @@ def test_the_same_row_in_many_guises(content: str | bytes, how: dict[str, str], 
     assert rows(opened(tmp_path, content, **how)) == [(2, "1", "ä", "3")]
 
 
+def test_a_column_s_name_may_hold_quotes(tmp_path: Path) -> None:
+    assert rows(opened(tmp_path, 'a,"x, ""y""",b,c\n1,2,3,4\n')) == [(2, "1", "3", "4")]
+
+
 @pytest.mark.parametrize(
     ("content", "how", "told"),
     [

@@ -297,6 +297,43 @@ def xapi(folder: Path) -> Example:
     )
 
 
+def decision(**changes: Any) -> dict[str, Any]:
+    """A row as the service exports it."""
+    changes = {"decision": f"dec_{changes.get('order', 7)}"} | changes
+    return {
+        "learner": "lrn_b", "concept": "v1", "item": "v1/practice", "order": 7, "time": "2026-01-07T10:12:00.250Z",
+        "correct": True, "hints": 2, "seconds": 12.5, "counted": True, "late": False, "before": 0.2, "after": 0.5,
+        "session": "ses_1", "activity": "practice", "by": "policy", "reason": None,
+        "propensity": 0.25, "release": "37f6", "certificate": {"ready": ["v1"]},
+    } | changes  # fmt: skip
+
+
+UNANSWERED = dict.fromkeys(("correct", "hints", "seconds", "counted", "late", "before", "after"))
+
+
+def decisions(folder: Path) -> Example:
+    rows = [
+        decision(group_class="3b"),
+        decision(order=5, correct=False, hints=None, seconds=None, by="teacher", reason="to\u2028day", propensity=None),
+        decision(order=9, **UNANSWERED),
+        decision(learner="lrn_a", order=8, concept="v2", item="v2/hint", group_school="north"),
+        decision(group_class="3b"),
+    ]
+    path = write(folder / "decisions.ndjson", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return Example(
+        path,
+        [
+            {"learner": "lrn_a", "concept": "v2", "item": "v2/hint", "group_school": "north", "group_class": None},
+            {"learner": "lrn_b", "order": 0, "correct": False, "hints": None, "seconds": None, "propensity": None},
+            {
+                "learner": "lrn_b", "order": 1, "correct": True, "hints": 2, "seconds": 12.5, "propensity": 0.25,
+                "time": at(2026, 1, 7, 10, 12, 0, 250_000), "attempts": None, "signal": None, "group_class": "3b",
+            },
+        ],
+        account={"rows": 5, "interactions": 3, "duplicates": 1, "out_of_order": 1, "skips": {"no outcome": 1}},
+    )  # fmt: skip
+
+
 def table(folder: Path) -> Example:
     path = write(
         folder / "answers.tsv",
@@ -331,6 +368,7 @@ EXAMPLES: dict[str, Callable[[Path], Example]] = {
     "datashop": datashop,
     "pykt": pykt,
     "xapi": xapi,
+    "decisions": decisions,
     "table": table,
 }
 
@@ -598,6 +636,62 @@ def test_statements_without_any_answer_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "statements.jsonl", json.dumps(statement(result={})))
     with pytest.raises(InputError, match=r"holds no answers, only no result \(1\)"):
         load(path, "xapi")
+
+
+def test_lines_that_are_no_decisions_are_rejected(tmp_path: Path) -> None:
+    bad = [
+        "[1]", json.dumps(decision(learner=None)), json.dumps(decision(propensity=1.5)),
+        json.dumps(decision(propensity=0)), json.dumps(decision(correct="perhaps")), json.dumps(decision(order=None)),
+        json.dumps(decision())[:40],
+    ]  # fmt: skip
+    path = write(tmp_path / "decisions.ndjson", "\n".join([json.dumps(decision()), "", *bad]))
+    logs = load(path, "decisions", most_rejected=0.9)
+    assert logs.account.reasons == {
+        "not JSON": 2,
+        "unreadable propensity": 2,
+        "missing learner": 1,
+        "missing order": 1,
+        "unreadable correct": 1,
+    }
+    assert logs.rejects["line"].to_list() == [3, 4, 5, 6, 7, 8, 9]
+    with pytest.raises(InputError, match="rows cannot be used") as told:
+        load(path, "decisions")
+    assert "\n" not in str(told.value)
+
+
+def test_exports_may_overlap(tmp_path: Path) -> None:
+    """The later has an outcome that the earlier lacks, and labels that were changed since."""
+    first = [decision(group_class="3a"), decision(order=9, group_class="3a", **UNANSWERED)]
+    second = [decision(group_class="3b"), decision(order=9, group_class="3b", correct=False)]
+    path = write(tmp_path / "decisions.ndjson", "\n".join(json.dumps(row) for row in first + second))
+    account = load(path, "decisions").account
+    assert (account.rows, account.interactions) == (4, 2)
+    assert (account.duplicates, account.skips) == (1, {"no outcome": 1})
+
+
+def test_decisions_of_which_none_was_answered_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "decisions.ndjson", json.dumps(decision(**UNANSWERED)))
+    with pytest.raises(InputError, match=r"holds no answers, only no outcome \(1\)"):
+        load(path, "decisions")
+
+
+def test_a_row_that_was_cut_short_is_no_decision_without_an_outcome(tmp_path: Path) -> None:
+    """As when an export in CSV breaks off: in JSON lines, what is cut is no JSON."""
+    rows = [decision(), decision(order=8, **UNANSWERED)]
+    header = ",".join(name for name in rows[0] if name != "certificate")
+    text = "\n".join(",".join(str(row.get(name) or "") for name in header.split(",")) for row in rows)
+    path = write(tmp_path / "decisions.csv", f"{header}\n{text}\nlrn_b,v1,v1/practice,9,2026-01-07T10:12:00.250Z")
+    account = load(path, "decisions", most_rejected=0.5).account
+    assert (account.interactions, account.skips, account.reasons) == (1, {"no outcome": 1}, {"missing correct": 1})
+
+
+def test_a_table_of_one_s_own_can_tell_propensities(tmp_path: Path) -> None:
+    path = write(tmp_path / "own.csv", "who,correct,chance\na,1,0.5\nb,0,NA\n")
+    mapping = {"learner": "who", "propensity": "chance"}
+    found = load(path, "table", Opening(mapping=mapping)).table
+    assert found["propensity"].to_list() == [0.5, None]
+    assert found["propensity"].dtype == pl.Float32
+    assert "propensity" not in load(path, "table", Opening(mapping={"learner": "who"})).table.columns
 
 
 @pytest.mark.parametrize(

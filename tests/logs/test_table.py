@@ -48,6 +48,14 @@ def test_a_table_that_others_wrote_is_sorted_and_completed(tmp_path: Path) -> No
     assert table["learner"].to_physical().to_list() == [0, 0, 1]
 
 
+def test_a_table_has_propensities_only_where_they_are_told(tmp_path: Path) -> None:
+    events(propensity=[0.25, None, 1.0], group_school=["s", "t", "t"]).write_parquet(tmp_path / "t.parquet")
+    table = read(tmp_path / "t.parquet")
+    assert table.columns == [*COLUMNS, "propensity", "group_school"]
+    assert table["propensity"].to_list() == [1.0, None, 0.25]
+    assert table.schema["propensity"] == pl.Float32
+
+
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     events().write_parquet(tmp_path / "others.parquet")
     table = read(tmp_path / "others.parquet")
@@ -73,6 +81,8 @@ def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
         (events(correct=[1, 2, 0]), "the column 'correct' does not hold 0 and 1 alone"),
         (events(order=[0.0, 0.5, 1.0]), "the column 'order' does not hold whole numbers alone"),
         (events(signal=[5, 0, -1]), "the column 'signal' holds more than -1, 0 and 1"),
+        (events(propensity=[0.5, 0.0, None]), "the column 'propensity' does not hold chances"),
+        (events(propensity=[0.5, float("nan"), 1.0]), "the column 'propensity' does not hold chances"),
     ],
 )
 def test_what_is_no_canonical_table_is_refused(frame: pl.DataFrame, told: str, tmp_path: Path) -> None:

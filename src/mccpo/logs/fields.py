@@ -153,6 +153,16 @@ class Seconds(Field):
 
 
 @dataclass(frozen=True)
+class Chance(Field):
+    """The chance of something that did happen: above 0, and up to 1."""
+
+    @property
+    def value(self) -> pl.Expr:
+        chance = pl.col(self.column).cast(pl.Float32, strict=False)
+        return pl.when((chance > 0) & (chance <= 1)).then(chance)
+
+
+@dataclass(frozen=True)
 class Truth(Field):
     """A yes or no in any of the usual spellings, and those of `also`."""
 

@@ -81,11 +81,14 @@ def open_table(
     wanted = list(dict.fromkeys([LINE, *columns, *(name for name in optional if name in header)]))
     # All columns are read: where some are left out, polars drops what a line has too much of, and says nothing.
     unused = tuple(name for name in header if name not in wanted)
-    spelt = _as_polars_names(header) if numbered else header
-    schema, numbers = dict.fromkeys(spelt, pl.String), dict(zip(spelt, header, strict=True))
     encoding = encoding_of(path, encoding)
     as_it_is = encoding.lower() in _UTF8 and not ends_lines_with_cr(path, encoding)
     source = path if as_it_is else io.BytesIO(_decoded(path, encoding))
+    spelt = _as_polars_names(header) if numbered else header
+    if quoted and any('"' in name for name in header):  # of which polars leaves some doubled
+        with reading(path):
+            spelt = pl.scan_csv(source, separator=delimiter, infer_schema=False).collect_schema().names()
+    schema, numbers = dict.fromkeys(spelt, pl.String), dict(zip(spelt, header, strict=True))
 
     def scan(content: Path | io.BytesIO, *, truncated: bool = False) -> pl.LazyFrame:
         frame = pl.scan_csv(

@@ -25,7 +25,7 @@ from mccpo.logs.mending import is_ragged
 from mccpo.logs.opening import FILE, LINE, Opened, reading
 from mccpo.logs.ordering import argsort
 from mccpo.logs.source import Opening, Source
-from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, encode, tidied
+from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, OPTIONAL, beside, encode, tidied
 
 MOST_REJECTED = 0.01
 """The share of rejected rows above which reading stops, unless the user says otherwise."""
@@ -96,8 +96,7 @@ def read_source(
     events, out_of_order, duplicates = _in_order(good.drop(_REASON))
     del good
     events, merged, repeated = _merge(events) if source.event is not None else (events, 0, 0)
-    groups = [name for name in events.columns if name.startswith(GROUP)]
-    table = events.with_columns(_places(events["learner"])).select(*COLUMNS, *groups)
+    table = events.with_columns(_places(events["learner"])).select(*COLUMNS, *beside(events.columns))
     table = _with_groups(source, path, table)
     account = Account(
         rows=rows,
@@ -166,7 +165,7 @@ def _in_batches(
     names = [name for name in fields if name in NAMES or name.startswith(GROUP)]
     names += [name for name, each in fields.items() if name == _EVENT and isinstance(each, Text)]
     codes = {name: pl.Categorical(pl.Categories.random()) for name in names}
-    kinds: dict[str, pl.DataType] = {**COLUMNS, **codes}
+    kinds: dict[str, pl.DataType] = {**COLUMNS, **OPTIONAL, **codes}
 
     def columns(values: Mapping[str, pl.Expr]) -> list[pl.Expr]:
         typed = {name: value.cast(kinds[name]) if name in kinds else value for name, value in values.items()}

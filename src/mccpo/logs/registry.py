@@ -17,6 +17,7 @@ from mccpo.logs.sources.assistments_2012 import ASSISTMENTS_2012
 from mccpo.logs.sources.assistments_2017 import ASSISTMENTS_2017
 from mccpo.logs.sources.columns import TABLE
 from mccpo.logs.sources.datashop import DATASHOP
+from mccpo.logs.sources.decisions import DECISIONS
 from mccpo.logs.sources.ednet_kt1 import EDNET_KT1
 from mccpo.logs.sources.junyi_2015 import JUNYI_2015
 from mccpo.logs.sources.junyi_2020 import JUNYI_2020
@@ -37,6 +38,7 @@ SOURCES: dict[str, Source | SourceOf] = {
         DATASHOP,
         PYKT,
         XAPI,
+        DECISIONS,
         TABLE,
     )
 }

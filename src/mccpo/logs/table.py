@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +33,8 @@ COLUMNS: Mapping[str, pl.DataType] = {
     "signal": pl.Int8(),
 }
 """The columns and what they hold; names are kept as codes (`pl.Enum`) of the sorted names."""
+OPTIONAL: Mapping[str, pl.DataType] = {"propensity": pl.Float32()}
+"""Columns that a table has only where its source knows them: the chance with which what was taught was chosen."""
 _NEEDED = ("learner", "concept", "order", "correct")
 _NEVER_NULL = ("learner", "order", "correct")
 
@@ -73,6 +75,12 @@ def _is_tight(names: pl.Series, categories: pl.Series) -> bool:
     return categories.is_sorted() and names.drop_nulls().n_unique() == len(categories)
 
 
+def beside(columns: Iterable[str]) -> list[str]:
+    """Of some columns, those that not every table has: optional ones, then groups."""
+    found = list(columns)
+    return [name for name in OPTIONAL if name in found] + [name for name in found if name.startswith(GROUP)]
+
+
 def write(table: pl.DataFrame, path: str | Path) -> None:
     """Writes a canonical table as parquet, whole or not at all."""
     with atomic.replacing(path) as scratch:
@@ -102,13 +110,14 @@ def read(path: str | Path) -> pl.DataFrame:
     frame = frame.with_columns(
         pl.lit(None, dtype).alias(name) for name, dtype in COLUMNS.items() if name not in frame.columns
     )
-    frame = frame.with_columns(_typed(source, frame[name], dtype) for name, dtype in COLUMNS.items())
+    known = {name: dtype for name, dtype in {**COLUMNS, **OPTIONAL}.items() if name in frame.columns}
+    frame = frame.with_columns(_typed(source, frame[name], dtype) for name, dtype in known.items())
     if not frame.height:
         raise InputError(f"{path} holds no events", fix="give a table with rows")
     _check_whole(source, frame)
-    groups = [name for name in frame.columns if name.startswith(GROUP)]
-    frame = frame.with_columns(encode(tidied(frame["concept"])))
-    frame = frame.with_columns(encode(frame[name]) for name in (*NAMES, *groups)).select(*COLUMNS, *groups)
+    frame = frame.select(*COLUMNS, *beside(frame.columns)).with_columns(encode(tidied(frame["concept"])))
+    coded = [name for name in frame.columns if name in NAMES or name.startswith(GROUP)]
+    frame = frame.with_columns(encode(frame[name]) for name in coded)
     sorted_by = frame.select(pl.col("learner").to_physical().alias("who"), pl.col("order").alias("when"))
     who, when = sorted_by["who"].to_numpy().astype(np.int64), sorted_by["when"].to_numpy()
     in_order = (np.diff(who) > 0) | ((np.diff(who) == 0) & (np.diff(when) > 0))
@@ -144,3 +153,5 @@ def _check_whole(path: Path, frame: pl.DataFrame) -> None:
             )
     if not frame["signal"].is_between(-1, 1).all():
         raise InputError(f"{path}: the column 'signal' holds more than -1, 0 and 1", fix="give those alone")
+    if "propensity" in frame.columns and not frame["propensity"].is_between(0, 1, closed="right").all():
+        raise InputError(f"{path}: the column 'propensity' does not hold chances", fix="give numbers above 0, up to 1")

@@ -20,6 +20,7 @@ from mccpo.logs.fields import (
     NO_ANSWER,
     NOT_KNOWN,
     SPREADSHEET,
+    Chance,
     Clock,
     Concepts,
     Epoch,
@@ -56,6 +57,7 @@ def _source(path: Path, opening: Opening) -> Source:
         "hints": Whole(mapping.get("hints", ""), unknown=NOT_KNOWN, least=0),
         "seconds": Seconds(mapping.get("seconds", "")),
         "signal": Signal(mapping.get("signal", ""), unknown=NOT_KNOWN),
+        "propensity": Chance(mapping.get("propensity", ""), unknown=NOT_KNOWN),
     }
     fields = {name: kind for name, kind in kinds.items() if name in mapping}
     if "time" in mapping:
@@ -103,7 +105,7 @@ def _delimiter(path: Path, opening: Opening) -> str:
 
 def _mapping(path: Path, header: list[str], opening: Opening) -> Mapping[str, str]:
     """What the user maps, then columns that bear canonical names; without either, the columns of `RENUMBERED`."""
-    names = (*table.COLUMNS, _EVENT)
+    names = (*table.COLUMNS, *table.OPTIONAL, _EVENT)
     for name in opening.mapping:
         if name not in names and not name.startswith(table.GROUP):
             raise InputError(

@@ -20,6 +20,7 @@ import polars as pl
 from mccpo.errors import InputError
 from mccpo.logs import table
 from mccpo.logs.fields import ISO, Clock, Concepts, Field, Seconds, Signal, Text, Truth, Whole
+from mccpo.logs.json_lines import json_lines
 from mccpo.logs.opening import LINE, Opened, Ragged, check_file, open_text, reading
 from mccpo.logs.source import Opening, Source, SourceOf
 
@@ -99,13 +100,7 @@ def _statements(path: Path, text: str) -> Iterator[tuple[int, Any]]:
     if document is not None:
         yield from enumerate(document, start=1)
         return
-    # Not `splitlines`: what Unicode counts as a line's end besides may stand within a string.
-    for line, statement in enumerate(io.StringIO(text, newline=""), start=1):
-        if statement.strip():
-            try:
-                yield line, json.loads(statement)
-            except (ValueError, RecursionError):
-                yield line, None
+    yield from json_lines(io.StringIO(text, newline=""))
 
 
 def _document(path: Path, text: str) -> list[Any] | None:

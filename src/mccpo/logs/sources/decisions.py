@@ -1,0 +1,96 @@
+"""Decisions that mccpo's own service exports: JSON lines or CSV, plain or gzipped.
+
+A decision with an outcome is an answer. One that still waits for it, or never got it, is skipped and counted. Labels of
+learners are groups. The chance with which the service chose what it did becomes `propensity`; it is null where a
+teacher chose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mccpo.logs import table
+from mccpo.logs.fields import Chance, Clock, Field, Seconds, Text, Truth, Whole
+from mccpo.logs.json_lines import json_lines
+from mccpo.logs.opening import LINE, Opened, Ragged, check_file, header_of, is_parquet, open_table, open_text, reading
+from mccpo.logs.source import Opening, Source, SourceOf
+
+NAME = "decisions"
+TITLE = "decisions as mccpo serve exports them (JSON lines or CSV)"
+COLUMNS = (
+    "learner", "concept", "item", "order", "time", "correct", "hints", "seconds", "decision", "propensity", "release",
+)  # fmt: skip
+"""What is taken of an export, besides the columns of groups."""
+_WHOLE = pl.col("release") != ""
+"""Whether a row goes on past the outcome: one that was cut short is no decision without an outcome."""
+_FIELDS: Mapping[str, Field] = {
+    "learner": Text("learner", required=True),
+    "concept": Text("concept", required=True),
+    "item": Text("item", required=True),
+    "time": Clock("time", required=True, formats=("%Y-%m-%dT%H:%M:%S%.f%#z",)),
+    "correct": Truth("correct", required=True),
+    "hints": Whole("hints", least=0),
+    "seconds": Seconds("seconds"),
+    "propensity": Chance("propensity"),
+}
+
+
+def _source(path: Path, opening: Opening) -> Source:
+    check_file(path)
+    opened, groups = _lines(path, opening) if _is_json(path, opening) else _table(path, opening)
+    return Source(
+        name=NAME,
+        title=TITLE,
+        opened=lambda *_: opened,
+        fields=_FIELDS,
+        order=(Whole("order", required=True, dtype=pl.Int64),),
+        event=Text("decision", required=True),  # exports may overlap, and labels may have changed between them
+        skips={"no outcome": (pl.col("correct").is_null() | (pl.col("correct") == "")) & _WHOLE},
+        groups={name.removeprefix(table.GROUP): Text(name) for name in groups},
+    )
+
+
+DECISIONS = SourceOf(NAME, TITLE, _source)
+
+
+def _is_json(path: Path, opening: Opening) -> bool:
+    if is_parquet(path):
+        return False
+    with reading(path), open_text(path, opening.encoding or "utf-8") as handle:
+        return next((line.lstrip()[0] for line in handle if line.strip()), "") == "{"
+
+
+def _table(path: Path, opening: Opening) -> tuple[Opened, list[str]]:
+    delimiter, encoding = opening.delimiter or ",", opening.encoding or "utf-8"
+    header = header_of(path, delimiter=delimiter, encoding=encoding)
+    groups = [name for name in header if name.startswith(table.GROUP)]
+    return open_table(path, COLUMNS, delimiter=delimiter, encoding=encoding, optional=groups), groups
+
+
+def _lines(path: Path, opening: Opening) -> tuple[Opened, list[str]]:
+    """The rows, and the groups that any of them has: learners need not have the same labels."""
+    rows: list[dict[str, str | None]] = []
+    lines, ragged = [], []
+    groups: dict[str, None] = {}
+    with reading(path), open_text(path, opening.encoding or "utf-8") as handle:
+        for line, row in json_lines(handle):
+            if not isinstance(row, dict):
+                ragged.append(Ragged(line, "not JSON"))
+                continue
+            own = [name for name in row if name.startswith(table.GROUP)]
+            groups |= dict.fromkeys(own)
+            lines.append(line)
+            rows.append({name: _text(row.get(name)) for name in (*COLUMNS, *own)})
+    schema = {LINE: pl.UInt32, **dict.fromkeys((*COLUMNS, *groups), pl.String)}
+    columns = {name: [row.get(name) for row in rows] for name in (*COLUMNS, *groups)}
+    return Opened(pl.LazyFrame({LINE: lines, **columns}, schema), ragged), list(groups)
+
+
+def _text(value: Any) -> str | None:
+    """A value as the text that fields read."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
