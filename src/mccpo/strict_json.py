@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,16 @@ from mccpo.errors import InputError
 def dump_json(value: Any, *, indent: int | None = None) -> str:
     """JSON that any reader takes, in the order given: NaN and infinities become null, arrays become lists."""
     return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of plain values, to be hashed: keys sorted, no spaces; NaN is refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256, in hexadecimal, of the canonical text of plain values: the same however a file lays them out."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def read_json(path: Path, *, fix: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A real browser and a real service: Chromium where there is one, and `mccpo serve` on a port that is free."""
 
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.serve.keys import KeyFile
 
@@ -44,15 +46,28 @@ def run(run_of: Callable[..., Path]) -> Path:
     return run_of(make("tutor-15", concepts=6, horizon=20))
 
 
+@pytest.fixture(scope="session")
+def run_of_many(run_of: Callable[..., Path]) -> Path:
+    """A run over 300 concepts: a graph drawn at random, in which each needs one to three of the forty before it."""
+    draw = random.Random(1)
+    edges = {
+        (f"c{draw.randrange(max(0, at - 40), at)}", f"c{at}")
+        for at in range(10, 300)
+        for _ in range(draw.randint(1, 3))
+    }
+    first = {(f"c{at}", f"c{at + 40}") for at in range(10)}  # none of the first ten is left out
+    return run_of(make("tutor-15", curriculum=Curriculum.from_edges(sorted(edges | first)), horizon=20))
+
+
 @contextmanager
 def serving(run: Path, folder: Path, *roles: str) -> Iterator[SimpleNamespace]:
     """A service with a key for each role; with none, everybody on this machine is an admin."""
     keys = KeyFile(folder / "keys.json")
     texts = {role: keys.create("north", role)[1] for role in roles}
-    flags = ["--port", "0", "--keys", str(keys.path), "--database", str(folder / "record.db")]
+    flags = ["--port", "0", "--database", str(folder / "record.db"), *(["--keys", str(keys.path)] if roles else [])]
     command = [sys.executable, "-m", "mccpo", "serve", str(run), *flags]
     log = (folder / "log").open("w")
-    with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as service:
+    with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder) as service:
         try:
             assert service.stdout is not None
             line = service.stdout.readline()
@@ -94,6 +109,13 @@ class Platform:
 def open_service(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     """A service without keys."""
     with serving(run, tmp_path_factory.mktemp("open")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def many_service(run_of_many: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    """A service of hundreds of concepts."""
+    with serving(run_of_many, tmp_path_factory.mktemp("many")) as found:
         yield found
 
 

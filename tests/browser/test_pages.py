@@ -101,7 +101,7 @@ def test_the_graph_shows_what_the_list_says_and_moves_with_it(page, open_service
     expect(standing_of(page, "v3")).to_contain_text(re.compile(r"locked\s+waits for v0 \(20.%\), v1 \(20.%\)"))
     page.get_by_role("button", name="v3", exact=True).click()
     expect(page.locator("#about")).to_contain_text("Locked, since it waits for v0")
-    assert page.evaluate(drawn) != before
+    page.wait_for_function(f"(before) => ({drawn})() !== before", arg=before)  # it is painted with the next frame
     decision = open_service.api.next(learner)
     expect(page.locator("#now .big")).to_contain_text(decision["concept"])
     after = open_service.api.answer(decision["id"])["after"]
@@ -126,6 +126,37 @@ def test_the_graph_can_be_made_larger_and_a_node_chosen(page, open_service):
         if page.locator(".pick[aria-pressed=true]").count():
             break
     expect(page.locator(".pick[aria-pressed=true]")).to_have_count(1)
+
+
+def test_a_curriculum_of_hundreds_is_found_folded_and_shown_in_part(page, many_service):
+    learner = many_service.api.learner(f"many {page.viewport_size['width']}")
+    page.goto(f"{many_service.url}/pages/learners/{learner}")
+    graph = page.locator('#graph[data-drawn="300"]')
+    graph.wait_for()
+    assert int(graph.get_attribute("data-shown")) < 30
+    ready = many_service.api.client.get(f"/v1/learners/{learner}/state").json()["concepts"]
+    ready = [one["concept"] for one in ready if one["ready"]]
+    expect(page.locator("#standing [data-concept]:visible")).to_have_count(len(ready))
+    expect(page.get_by_label("Concept", exact=True).locator("option:not([hidden])")).to_have_count(1 + len(ready))
+    page.get_by_label("Find a concept").fill("c299")
+    expect(page.locator("#standing [data-concept]:visible")).to_have_count(1)
+    expect(page.locator("#found")).to_have_text("1 of 300")
+    page.keyboard.press("Enter")
+    expect(page.locator("#about")).to_contain_text("c299: locked")
+    assert int(graph.get_attribute("data-shown")) < 30
+    many_service.api.next(learner)  # the list is sent anew, and stays as it was looked at
+    expect(page.locator("#now .big")).to_be_visible()
+    expect(page.locator("#standing [data-concept]:visible")).to_have_count(1)
+    expect(page.get_by_role("button", name="c299", exact=True)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(graph).to_have_attribute("data-shown", "300")
+    page.get_by_role("button", name="Near", exact=True).click()
+    assert int(graph.get_attribute("data-shown")) < 30
+    page.get_by_label("Find a concept").fill("no such thing")
+    expect(page.get_by_text("No concept is called so.")).to_be_visible()
+    page.get_by_label("Find a concept").fill("")
+    expect(page.locator("#standing [data-concept]:visible")).to_have_count(len(ready))
+    assert fits(page)
 
 
 def test_the_stream_goes_on_by_itself_and_can_be_stopped(page, open_service):

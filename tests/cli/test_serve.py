@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -26,12 +27,12 @@ COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.ex
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
 
 
-def write_run(folder, concepts=6):
+def write_run(folder, concepts=6, budget=9):
     env = make("tutor-15", concepts=concepts, horizon=20)
     weights = np.random.default_rng(0).normal(scale=0.3, size=(1, network_of(env).size)).astype(np.float32)
     folder.mkdir()
     write_policies(
-        folder, [Policies("tutor-15", env, METHODS["mc-cpo"], {"c2": 1, "c3": 9, "c4": 9}, ANCHOR, weights, 0)]
+        folder, [Policies("tutor-15", env, METHODS["mc-cpo"], {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
     )
 
 
@@ -121,7 +122,22 @@ def test_it_answers_stops_on_ctrl_c_and_goes_on_where_it_was(runs, capsys):
     assert "everything holds" in capsys.readouterr().out
 
 
-def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(runs):
+def test_a_release_that_was_loaded_goes_on_deciding_and_it_is_said(runs):
+    write_run(runs / "other", budget=8)
+    with serving("six") as (process, told):
+        loaded = httpx.post(f"{told['url']}/v1/releases", json={"run": "other"}, timeout=20).json()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    shutil.rmtree(runs / "other")  # what it takes to go on is in the database
+    with serving("six") as (process, again):
+        assert again["release"] == loaded["current"]["version"] != told["release"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert f"the release {again['release']} goes on deciding" in process.stderr.read()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(runs, number, code):
     """With a run that is there already in the place of the one it trains."""
     lines = (
         "import shutil, sys, mccpo.cli.serve as serve, mccpo.serve.simulated as simulated",
@@ -144,12 +160,59 @@ def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(
                     if len(found) == 20:
                         break
                 assert len({one["learner"] for one in found}) > 1
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
-            assert process.stderr.read().splitlines()[-1] == "mccpo: stopped"
+            process.send_signal(number)
+            assert process.wait(20) == code
+            assert (process.stderr.read().splitlines()[-1] == "mccpo: stopped") is (number == signal.SIGINT)
         finally:
             process.kill()
     assert not list(runs.glob("mccpo-demo-*"))
+
+
+def test_a_demonstration_that_is_ended_while_it_trains_leaves_nothing_behind(runs):
+    lines = (
+        "import subprocess, sys, mccpo.cli.serve as serve",
+        "from mccpo.cli import main",
+        "serve.train_small = lambda folder: (print(folder, flush=True), subprocess.run(['sleep', '60']))",
+        "sys.exit(main(['serve', '--demo', '--port', '0']))",
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", "\n".join(lines)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"TMPDIR": str(runs)},
+    ) as process:
+        assert Path(process.stdout.readline().strip()).is_dir()
+        process.terminate()
+        assert process.wait(20) == -signal.SIGTERM
+    assert not list(runs.glob("mccpo-demo-*"))
+
+
+URLS = (
+    "postgresql://me:s3cret@127.0.0.1:1/none",
+    "postgresql://me:s3c@r/et@127.0.0.1:1/none",
+    "postgresql://me@127.0.0.1:1/none?password=s3cret",
+    "postgresql://me:s3cret@127.0.0.1:s3c/none",
+    "postgresql://me:s3cret",
+)
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize(
+    "tokens", [["serve", "six", "--port", "0", "--database"], ["verify"], ["serve", "six", "--debug", "--database"]]
+)
+def test_the_password_of_a_database_is_told_nowhere(capsys, url, tokens):
+    assert main([*tokens, url]) == 2
+    assert "s3c" not in "".join(capsys.readouterr())
+
+
+def test_settings_are_printed_without_passwords(runs, capsys, monkeypatch):
+    monkeypatch.setenv("MCCPO_SERVE_DATABASE", URLS[1])
+    for more in ([], ["--json"]):
+        assert main(["serve", "six", "--print-config", *more]) == 0
+        said = "".join(capsys.readouterr())
+        assert "postgresql://me:***@127.0.0.1:1/none" in said
+        assert "s3c" not in said
 
 
 def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeypatch):
@@ -200,6 +263,40 @@ def test_keys_are_created_listed_revoked_and_asked_for(capsys):
     assert "revoked" in capsys.readouterr().out
 
 
+def test_the_first_key_closes_a_service_that_runs_and_revoking_it_opens_nothing(capsys):
+    with serving("six") as (process, told):
+        assert taught(told["url"])
+        assert httpx.get(f"{told['url']}/pages/learners", timeout=20).status_code == 200
+        assert main(["keys", "create", "--role", "admin", "--json"]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        door = httpx.get(f"{told['url']}/pages/learners", timeout=20)
+        assert (door.status_code, door.headers["location"][:14]) == (303, "/pages/sign-in")
+        assert taught(told["url"], made["key"])
+        assert main(["keys", "revoke", made["id"]]) == 0
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        Path("mccpo-keys.json").unlink()
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        process.terminate()
+        assert "every request needs one" in process.stderr.read()
+
+
+def test_a_file_of_revoked_keys_lets_nobody_in_after_a_restart_either(capsys):
+    main(["keys", "create", "--role", "admin", "--json"])
+    main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"]])
+    with serving("six") as (process, told):
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        process.terminate()
+        assert "are revoked: nobody is answered" in process.stderr.read()
+
+
+def test_a_file_of_revoked_keys_that_is_named_is_refused(capsys):
+    main(["keys", "create", "--role", "admin", "--json", "--keys", "mine.json"])
+    main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"], "--keys", "mine.json"])
+    capsys.readouterr()
+    assert "all keys in mine.json are revoked" in refusal(capsys, "serve", "six", "--keys", "mine.json", "--port", "0")
+
+
 def test_the_keys_file_holds_no_key(runs, capsys):
     main(["keys", "create", "--role", "admin", "--json"])
     told = json.loads(capsys.readouterr().out)
@@ -212,6 +309,8 @@ def test_the_keys_file_holds_no_key(runs, capsys):
         (["serve"], "no run is named"),
         (["serve", "six", "--demo"], "--demo trains a policy of its own"),
         (["serve", "--demo", "--database", "here.db"], "--demo trains a policy of its own"),
+        (["serve", "--demo", "--keys", "here.json"], "--demo trains a policy of its own"),
+        (["serve", "six", "--keys", "mistyped.json"], "there is no such file"),
         (["serve", "nowhere"], "cannot read nowhere/policies.json"),
         (["serve", "six", "--host", "0.0.0.0"], "has no keys"),
         (["serve", "six", "--host", "example.org"], "has no keys"),
@@ -222,6 +321,7 @@ def test_the_keys_file_holds_no_key(runs, capsys):
         (["serve", "six", "--rate", "0"], "--rate is 0"),
         (["serve", "six", "--session-minutes", "-1"], "--session-minutes is -1"),
         (["serve", "six", "--bound", "colour=1"], "--bound has 'colour'"),
+        (["serve", "six", "--bound", "restriction_rate=-1"], "--bound has restriction_rate=-1"),
         (["serve", "six", "--forgetting-days", "0"], "--forgetting-days is 0"),
         (["keys", "create", "--role", "king"], "there is no role 'king'"),
         (["keys", "revoke", "nothing"], "has no key 'nothing'"),
@@ -254,6 +354,21 @@ def test_a_database_that_is_none_is_refused(runs, capsys):
     (runs / "text.db").write_text("this is no database, and should not become one" * 100)
     assert "cannot open the database" in refusal(capsys, "serve", "six", "--database", "text.db", "--port", "0")
     assert (runs / "text.db").read_text().startswith("this is no database")
+
+
+def test_a_database_of_a_newer_version_is_refused(runs, capsys):
+    with sqlite3.connect("newer.db") as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+    connection.close()
+    for tokens in (["serve", "six", "--port", "0", "--database", "newer.db"], ["verify", "newer.db"]):
+        assert "written by a newer mccpo" in refusal(capsys, *tokens)
+
+
+def test_every_address_of_the_loopback_is_answered():
+    with serving("six", "--host", "127.0.0.2") as (_, told):
+        assert told["url"].startswith("http://127.0.0.2:")
+        assert taught(told["url"])
 
 
 def test_a_port_that_is_taken_is_refused(capsys):

@@ -127,8 +127,10 @@ def folder(tmp_path):
 
 
 def change(folder, edit):
+    """Edits what a folder says of its policies, as if it were from before it said what its parts hash to."""
     path = folder / "policies.json"
     document = json.loads(path.read_text())
+    document.pop("parts_sha256", None)
     edit(document)
     path.write_text(json.dumps(document))
 
@@ -166,6 +168,22 @@ def test_a_changed_description_is_refused(folder, edit):
     change(folder, edit)
     with pytest.raises(InputError, match=r"policies\."):
         read_policies(folder)
+
+
+def test_an_edge_that_was_edited_is_noticed(folder):
+    path = folder / "policies.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document))  # laid out anew, it says the same
+    (before,) = read_policies(folder)
+    concepts = part(document)["parameters"]["curriculum"]["concepts"]
+    next(row for row in concepts if row.get("prerequisites"))["prerequisites"].pop()
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"policies\.json: .* is not what the run saved") as caught:
+        read_policies(folder)
+    assert "\n" not in str(caught.value)
+    change(folder, lambda _: None)  # a run from before the hash was kept is taken as it is
+    (after,) = read_policies(folder)
+    assert len(after.env.curriculum.edges) == len(before.env.curriculum.edges) - 1
 
 
 @pytest.mark.parametrize("content", [b"", b"not tensors", None])

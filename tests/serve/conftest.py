@@ -1,13 +1,10 @@
 """Runs to serve from: one that was trained, if only for a moment, and others with weights drawn at random."""
 
-import os
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 
 from mccpo.algo import METHODS, NeuralPlan, train_neural
@@ -15,6 +12,7 @@ from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import Environment, make
 from mccpo.exact import Values
 from mccpo.experiments.policies import Policies, write_policies
+from mccpo.serve.bench import servers
 from mccpo.serve.release import Release, load_release
 
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -73,20 +71,20 @@ def release(run_of: Callable[..., Path]) -> Release:
     return load_release(run_of(make("tutor-15")))
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server: the one that `MCCPO_TEST_POSTGRES` names, or one started for these tests."""
+    with servers.postgres() as server:
+        if server is None:
+            pytest.skip(f"install PostgreSQL, or set {servers.POSTGRES} to the URL of a server, to run this on it")
+        yield server
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database; PostgreSQL where `MCCPO_TEST_POSTGRES` is the URL of a server."""
+    """The URL of an empty database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'record.db'}"
         return
-    server = os.environ.get("MCCPO_TEST_POSTGRES")
-    if server is None:
-        pytest.skip("set MCCPO_TEST_POSTGRES to the URL of a PostgreSQL server to run this on it")
-    name = f"mccpo_test_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    try:
-        yield server.rsplit("/", 1)[0] + f"/{name}"
-    finally:
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with servers.database_in(request.getfixturevalue("postgres_server")) as url:
+        yield url

@@ -1,6 +1,8 @@
 """The API as its callers meet it: what it answers, what it refuses and how, and who sees what."""
 
 import asyncio
+import csv
+import io
 import json
 import sqlite3
 from contextlib import asynccontextmanager, contextmanager
@@ -19,6 +21,7 @@ from mccpo.serve.releases import Releases
 from mccpo.serve.service import Service
 from mccpo.serve.settings import Settings
 from mccpo.serve.store import Store
+from mccpo.serve.verify import verify
 
 PROBLEM = "application/problem+json"
 
@@ -544,6 +547,49 @@ def test_a_release_takes_over_looks_on_and_goes_back(api, runs):
     assert back["previous"] == loaded["current"]
 
 
+def test_what_a_shadow_would_have_done_can_be_read(release, runs, tmp_path):
+    folder, names = runs
+    with serving(release, tmp_path / "record.db", runs=folder) as api:
+        shadow = api.post("/v1/releases", {"run": names["second"], "shadow": 1.0}).json()["shadow"]["version"]
+        for _ in range(12):
+            served = api.next(api.learner())
+            assert served["shadow"] is None  # it is for those who look back, not for those who teach
+            api.post(f"/v1/decisions/{served['id']}/outcome", {"correct": True})
+        listed = api.get("/v1/decisions").json()["decisions"]
+        assert {one["shadow"]["release"] for one in listed} == {shadow}
+        for one in listed:
+            same = (one["shadow"]["concept"], one["shadow"]["activity"]) == (one["concept"], one["activity"])
+            assert one["shadow"]["agrees"] is same
+        assert api.get(f"/v1/decisions/{listed[0]['id']}").json()["shadow"] == listed[0]["shadow"]
+        lines = [json.loads(line) for line in api.get("/v1/decisions/export").text.splitlines()]
+        assert [line["shadow"] for line in lines] == [one["shadow"] for one in listed]
+        table = list(csv.DictReader(io.StringIO(api.get("/v1/decisions/export?format=csv").text)))
+        assert [json.loads(row["shadow"]) for row in table] == [line["shadow"] for line in lines]
+        agreed = sum(one["shadow"]["agrees"] for one in listed)
+        assert 0 < agreed < 12
+        seen = api.get("/v1/monitor").json()["shadows"]
+        assert (seen[shadow]["agrees"]["count"], seen[shadow]["agrees"]["of"]) == (agreed, 12)
+        assert seen[shadow]["failed"]["count"] == 0
+        told = f'mccpo_shadow_agreement_rate{{release="{shadow}",tenant="local"}} {agreed / 12}'
+        assert told in api.get("/metrics").text
+    with serving(release, tmp_path / "record.db", runs=folder) as api:
+        api.runner.run(api.app.state.watch.caught_up())
+        assert api.get("/v1/monitor").json()["shadows"] == seen
+
+
+def test_what_is_live_survives_a_restart(release, runs, tmp_path):
+    folder, names = runs
+    with serving(release, tmp_path / "record.db", runs=folder) as api:
+        api.post("/v1/releases", {"run": names["second"]})
+        live = api.post("/v1/releases", {"run": names["second"], "seed": 1, "shadow": 0.5}).json()
+        assert (live["previous"]["version"], live["share"]) == (release.version, 0.5)
+    with serving(release, tmp_path / "record.db", runs=folder) as api:
+        assert api.get("/v1/releases").json() == live
+        assert api.next(api.learner())["release"] == live["current"]["version"]
+        assert api.get("/v1/monitor").status_code == 200
+        assert api.post("/v1/releases/roll-back").json()["current"]["version"] == release.version
+
+
 @pytest.mark.parametrize("run", ["nowhere", "stranger"])
 def test_a_release_that_cannot_be_served_changes_nothing(api, runs, run):
     before = api.get("/v1/releases").json()
@@ -557,6 +603,9 @@ def test_a_release_comes_from_the_folder_of_runs(api, run):
 
 
 # ---- xAPI
+
+
+ID = "2b5b1c4e-0000-4000-8000-00000000000a"
 
 
 def statement(success, name="Ana", id=None, **extensions):
@@ -575,7 +624,7 @@ def statement(success, name="Ana", id=None, **extensions):
 def test_a_statement_reports_an_outcome(api):
     learner = api.learner("xapi one")
     decision = api.next(learner)
-    answer = api.post("/v1/xapi/statements", statement(True, decision=decision["id"]))
+    answer = api.post("/v1/xapi/statements", statement(True, "xapi one", decision=decision["id"]))
     assert answer.headers["x-experience-api-version"] == "1.0.3"
     (result,) = answer.json()["results"]
     assert (result["outcome"]["decision"], result["outcome"]["seconds"]) == (decision["id"], 12.5)
@@ -595,13 +644,82 @@ def test_a_statement_without_a_decision_is_about_the_open_one(api):
     assert stranger["problem"]["status"] == 404
 
 
+def test_a_statement_answers_for_its_actor_and_its_concept_alone(api):
+    ana, bob = api.learner("xapi ana"), api.learner("xapi bob")
+    decision = api.next(ana)
+    api.next(bob)
+    wrong = (
+        statement(True, "xapi bob", decision=decision["id"]),
+        statement(True, "xapi nobody", decision=decision["id"]),
+        statement(True, "xapi ana", decision=decision["id"], concept="v99"),
+    )
+    for one in api.post("/v1/xapi/statements", list(wrong)).json()["results"]:
+        assert one["problem"]["status"] == 409
+    assert api.get(f"/v1/learners/{ana}/state").json()["decision"] == decision["id"]
+    right = statement(True, "xapi ana", ID, decision=decision["id"], concept=decision["concept"])
+    (result,) = api.post("/v1/xapi/statements", right).json()["results"]
+    assert result["outcome"]["learner"] == ana
+    stolen = statement(True, "xapi bob", ID)  # which has told of another's
+    assert api.post("/v1/xapi/statements", stolen).json()["results"][0]["problem"]["status"] == 409
+
+
+@pytest.mark.parametrize("seconds", [12.345, 0.004, 59.999, 12.5, 1e6 / 3])
+def test_our_own_statement_sent_back_is_known_again(api, seconds):
+    """xAPI compares durations to a hundredth of a second."""
+    learner = api.learner(f"xapi {seconds}")
+    decision = api.next(learner)["id"]
+    first = api.post(f"/v1/decisions/{decision}/outcome", {"correct": True, "seconds": seconds}).json()
+    (_, told) = api.get("/v1/xapi/statements", params={"learner": learner}).json()["statements"]
+    (result,) = api.post("/v1/xapi/statements", told).json()["results"]
+    assert result["outcome"] == first | {"again": True}
+    told["result"]["duration"] = f"PT{seconds + 0.02:.2f}S"
+    assert api.post("/v1/xapi/statements", told).json()["results"][0]["problem"]["status"] == 409
+
+
 def test_a_statement_told_twice_counts_once(api):
     learner = api.learner("xapi three")
-    told = statement(True, id="2b5b1c4e-0000-4000-8000-000000000001", decision=api.next(learner)["id"])
+    told = statement(True, "xapi three", id="2b5b1c4e-0000-4000-8000-000000000001", decision=api.next(learner)["id"])
     first, second = (api.post("/v1/xapi/statements", told).json() for _ in range(2))
-    assert first == second
+    assert second["results"][0]["outcome"] == first["results"][0]["outcome"] | {"again": True}
     after = api.get(f"/v1/learners/{learner}/export").json()["events"]
     assert [event["kind"] for event in after].count("outcome") == 1
+
+
+def test_a_statement_sent_again_counts_once_also_without_a_decision_and_long_after(release, tmp_path):
+    """A day later no answer is kept under an idempotency key any more, and another decision is open."""
+    with serving(release, tmp_path / "record.db", Terms(reply_seconds=0.001)) as api:
+        learner = api.learner("xapi four")
+        first_decision = api.next(learner)["id"]
+        told = statement(True, "xapi four", id="2b5b1c4e-0000-4000-8000-000000000002")
+        first = api.post("/v1/xapi/statements", told).json()["results"][0]["outcome"]
+        assert (first["decision"], first["again"]) == (first_decision, False)
+        second_decision = api.next(learner)["id"]
+        api.runner.run(api.app.state.service.tidy())
+        again = api.post("/v1/xapi/statements", told).json()["results"][0]["outcome"]
+        assert again == first | {"again": True}
+        assert api.get(f"/v1/learners/{learner}/state").json()["decision"] == second_decision
+        # the same id with another result, or for another decision, is no repetition
+        for other in (
+            statement(False, "xapi four", id=told["id"]),
+            statement(True, "xapi four", id=told["id"], decision=second_decision),
+        ):
+            assert api.post("/v1/xapi/statements", other).json()["results"][0]["problem"]["status"] == 409
+        state = api.get(f"/v1/learners/{learner}/state").json()
+        assert sum(one["practised"] for one in state["concepts"]) == 2  # decisions taken, of which one was answered
+        assert api.get(f"/v1/decisions/{first_decision}").json()["outcome"]["statement"] == told["id"]
+        kinds = [event["kind"] for event in api.get(f"/v1/learners/{learner}/export").json()["events"]]
+        assert kinds.count("outcome") == 1
+        assert api.runner.run(verify(api.app.state.service.store)).wrong is None
+
+
+def test_one_statement_many_times_at_once_counts_once(api):
+    learner = api.learner("xapi at once")
+    api.next(learner)
+    told = [statement(True, "xapi at once", id="2b5b1c4e-0000-4000-8000-000000000003")] * 5
+    results = api.post("/v1/xapi/statements", told).json()["results"]
+    assert [one["outcome"]["again"] for one in results] == [False, True, True, True, True]
+    call = ("POST", "/v1/xapi/statements", {"json": told[0]})
+    assert all(one.json()["results"][0]["outcome"]["again"] for one in api.at_once(*[call] * 5))
 
 
 def test_statements_that_are_wrong_are_refused_before_any_is_taken(api):
@@ -676,6 +794,7 @@ def test_a_role_may_do_what_is_written_and_no_more(keyed, role):
 
 def test_another_tenant_finds_nothing(keyed):
     mine, other = keyed["north", "admin"], keyed["south", "admin"]
+    other.runner.run(other.app.state.watch.caught_up())
     seen = other.get("/v1/monitor").json()
     learner = mine.learner("only ours", pace="slow")
     session = mine.post(f"/v1/learners/{learner}/sessions").json()["id"]
@@ -692,12 +811,13 @@ def test_another_tenant_finds_nothing(keyed):
         ("POST", f"/v1/sessions/{session}/end", None),
         ("GET", f"/v1/decisions/{decision}", None),
         ("POST", f"/v1/decisions/{decision}/outcome", {"correct": True}),
+        ("GET", f"/v1/decisions?learner={learner}", None),
+        ("GET", f"/v1/xapi/statements?learner={learner}", None),
     ]:
         told = refused(other(method, path, **({"json": body} if body else {})), 404)
         unknown = path.replace(learner, "lrn_x").replace(session, "ses_x").replace(decision, "dec_x")
         nothing = refused(other(method, unknown, **({"json": body} if body else {})), 404)
         assert told["title"] == nothing["title"]  # what is another's and what is not there cannot be told apart
-    assert other.get("/v1/decisions", params={"learner": learner}).json() == {"decisions": [], "next": None}
     assert learner not in other.get("/v1/decisions/export").text
     assert other.get("/v1/monitor").json() == seen
     assert other.learner("only ours") != learner  # the same name is another learner there
@@ -719,6 +839,66 @@ def test_a_revoked_key_stops_at_once(keyed):
     refused(api.get("/v1/decisions"), 401)
 
 
+def test_the_record_says_by_which_key_things_were_done(keyed):
+    client, teacher, admin = (keyed["north", role] for role in ("client", "teacher", "admin"))
+    id = {role: keyed["texts"]["north", role].split("_")[1] for role in ("client", "teacher", "admin")}
+    learner = client.learner("by which key")
+    decision = client.next(learner)
+    client.post(f"/v1/decisions/{decision['id']}/outcome", {"correct": True})
+    words = {"concept": decision["concept"], "reason": "practice", "teacher": "Ms B"}
+    teacher.post(f"/v1/learners/{learner}/overrides", words)
+    (told, by_teacher) = teacher.get("/v1/decisions", params={"learner": learner}).json()["decisions"]
+    assert told["outcome"]["key"] == {"id": id["client"], "role": "client", "label": ""}
+    assert by_teacher["key"] == {"id": id["teacher"], "role": "teacher", "label": ""}
+    assert client.post("/v1/xapi/statements", statement(True, "by which key", decision=by_teacher["id"])).json()
+    outcome = teacher.get(f"/v1/decisions/{by_teacher['id']}").json()["outcome"]
+    assert (outcome["key"]["role"], outcome["correct"]) == ("client", True)
+    admin("DELETE", f"/v1/learners/{learner}")
+
+    async def events():
+        return [one.event async for one in admin.app.state.service.happened() if one.event.learner == learner]
+
+    erasure = admin.runner.run(events())[-1]
+    assert erasure.content == {"cause": "asked", "key": {"id": id["admin"], "role": "admin", "label": ""}}
+
+
+def test_a_request_sent_again_by_another_key_is_the_same_request(keyed):
+    client, admin = keyed["north", "client"], keyed["north", "admin"]
+    decision = client.next(client.learner("another key"))["id"]
+    once = {"Idempotency-Key": "by two keys"}
+    first, second = (
+        api.post(f"/v1/decisions/{decision}/outcome", {"correct": True}, headers=once) for api in (client, admin)
+    )
+    assert first.json() == second.json()
+
+
+def test_a_file_of_keys_that_is_damaged_is_a_503_until_it_is_mended(release, tmp_path):
+    keys = KeyFile(tmp_path / "keys.json")
+    _, text = keys.create("north", "admin")
+    whole = keys.path.read_text()
+    with serving(release, tmp_path / "record.db", keys=keys) as nobody:
+        api = nobody.as_(text)
+        keys.path.write_text("{")
+        for path in ("/v1/decisions", "/pages/learners"):
+            refused(api.get(path), 503, "keys")
+        keys.path.write_text(whole)
+        assert api.get("/v1/decisions").status_code == 200
+
+
+UNSEEN = (" ", "\u3000", "\u200b", "\u200d", "\u202egro", "a\u0085b", "a\u2028b", "\ufeffAna", "\u2800", "Ana\u2066")
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_name_or_a_label_that_cannot_be_seen_is_refused(api, name):
+    for body in ({"name": name}, {"name": "Ana", "labels": {name: "x"}}, {"name": "Ana", "labels": {"x": name}}):
+        refused(api.post("/v1/learners", body), 422, "pattern")
+
+
+@pytest.mark.parametrize("name", ["Ana Lúcia", "علی\u200cرضا", "👩\u200d🏫", "李 雷", "O'Neil-3", " padded "])
+def test_a_name_in_any_script_is_taken(api, name):
+    assert api.post("/v1/learners", {"name": name}).json()["name"] == name
+
+
 def test_keys_are_in_no_log_and_no_answer(keyed, caplog):
     caplog.set_level("DEBUG")
     secret = keyed["texts"]["north", "admin"].split("_", 2)[2]
@@ -736,13 +916,50 @@ def test_keys_are_in_no_log_and_no_answer(keyed, caplog):
         (("127.0.0.1", 5), {"Host": "localhost.evil.example:8000"}),
         (("127.0.0.1", 5), {"Host": ""}),
         (("127.0.0.1", 5), {"X-Forwarded-For": "10.0.0.7"}),
+        (("127.0.0.1", 5), {"Forwarded": "for=10.0.0.7"}),
+        (("127.0.0.1", 5), {"X-Forwarded-Host": "school.example"}),
+        (("127.0.0.1", 5), {"X-Forwarded-Proto": "https"}),
+        (("127.0.0.1", 5), {"X-Real-IP": "10.0.0.7"}),
+        (("127.0.0.1", 5), {"Via": "1.1 proxy"}),
     ],
 )
 def test_without_keys_only_this_machine_is_answered(api, client, headers):
     refused(Api(api.runner, api.app, client=client, headers=headers).get("/v1/decisions"), 403, "loopback")
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000", "[::1]"])
+FOREIGN = (
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},  # another port of this machine
+    {"Origin": "https://evil.example"},
+    {"Origin": "http://localhost:3000"},
+    {"Origin": "null"},  # what a browser sends for a page that hides where it is from
+)
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("path", ["/v1/releases/roll-back", "/v1/learners", "/pages/sign-in"])
+def test_without_keys_no_page_of_another_site_changes_anything(api, path, headers):
+    plain = {"content-type": "text/plain"}  # what a form may send without asking
+    refused(api.post(path, headers=headers | plain), 403, "another site")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://localhost"}])
+def test_programs_and_our_own_pages_are_no_other_site(api, headers):
+    assert api.post("/v1/learners", {"name": "from here"}, headers=headers).status_code in (200, 201)
+
+
+def test_a_link_from_another_site_may_be_followed(api):
+    assert api.get("/v1/curriculum", headers=FOREIGN[0]).status_code == 200
+
+
+def test_with_keys_it_is_the_key_that_counts(keyed):
+    answer = keyed["north", "client"].post("/v1/learners", {"name": "from afar"}, headers=FOREIGN[0])
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "localhost:8000", "127.0.0.1:8000", "127.0.0.2", "[::1]:8000", "[::1]"]
+)
 def test_this_machine_has_several_names(api, host):
     local = Api(api.runner, api.app, client=("::1", 5) if "[" in host else ("127.0.0.1", 5), headers={"Host": host})
     assert local.get("/v1/decisions").status_code == 200

@@ -53,9 +53,9 @@ class Client(threading.Thread):
         return content
 
 
-def _killed_after(seconds, url, run, keys):
+def _killed_after(seconds, url, run):
     """Starts the service, kills it so many seconds after it listens, and returns its clients."""
-    command = [sys.executable, "-m", "mccpo", "serve", str(run), "--database", url, "--port", "0", "--keys", str(keys)]
+    command = [sys.executable, "-m", "mccpo", "serve", str(run), "--database", url, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     clients = []
     try:
@@ -88,11 +88,11 @@ async def _on_record(url, whole):
     return events
 
 
-def test_whatever_was_acknowledged_survives(database, run_of, tmp_path):
+def test_whatever_was_acknowledged_survives(database, run_of):
     run, draw = run_of(make("tutor-15")), random.Random(11)
     decisions, outcomes, events = [], [], []
     for kill in range(1, KILLS + 1):
-        clients = _killed_after(draw.uniform(0.0, 0.6), database, run, tmp_path / "keys.json")
+        clients = _killed_after(draw.uniform(0.0, 0.6), database, run)
         decisions += [one for client in clients for one in client.decisions]
         outcomes += [one for client in clients for one in client.outcomes]
         events = asyncio.run(_on_record(database, whole=kill % VERIFIED_EVERY == 0))

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.bench.servers import database_in
+from mccpo.serve.bench import servers
 from mccpo.serve.store import Store
 from mccpo.serve.verify import verify
 
@@ -29,7 +29,7 @@ QUICK = "import mccpo.serve.store as s; s._PRAGMAS = (*s._PRAGMAS, 'busy_timeout
 @pytest.fixture(autouse=True)
 def _no_settings_of_the_users(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    for variable in [name for name in os.environ if name.startswith("MCCPO_") and name != "MCCPO_TEST_POSTGRES"]:
+    for variable in [name for name in os.environ if name.startswith("MCCPO_")]:
         monkeypatch.delenv(variable)
 
 
@@ -176,12 +176,19 @@ def test_another_curriculum_is_neither_served_on_the_record_nor_loaded(run, run_
 # ---- the database
 
 
-def test_a_full_disk_is_a_503_and_nothing_that_was_acknowledged_is_lost(run, tmp_path):
-    """The system lets no file grow beyond a size, which SQLite meets as it would a full disk."""
-    record, size = tmp_path / "record.db", 2_000_000
-    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+FULL = {
+    "no file may grow": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)); ",
+    "no page is free": "import mccpo.serve.store as s; s._PRAGMAS = (*s._PRAGMAS, 'max_page_count=300'); ",
+}
+
+
+@pytest.mark.parametrize("limit", FULL.values(), ids=FULL.keys())
+def test_a_full_disk_is_a_503_and_nothing_that_was_acknowledged_is_lost(run, tmp_path, limit):
+    """A bound on the size of files, or of the database, which the service meets as it would a full disk."""
+    record = tmp_path / "record.db"
     acknowledged, refusals = {}, 0
     with serving(run, "--database", record, before=limit) as client:
+        assert client.get("/readyz").status_code == 200
         learner = registered(client)
         for _ in range(2_000):
             answer = client.post(f"/v1/learners/{learner}/next")
@@ -196,6 +203,7 @@ def test_a_full_disk_is_a_503_and_nothing_that_was_acknowledged_is_lost(run, tmp
                 refusals += 1
             if refusals == 10:
                 break
+        assert "full" in problem(client.get("/readyz"), 503) or "I/O" in problem(client.get("/readyz"), 503)
         assert client.get("/healthz").status_code == 200
         state = client.get(f"/v1/learners/{learner}/state").raise_for_status().json()
     assert len(acknowledged) > 10
@@ -245,14 +253,11 @@ def test_a_database_that_another_program_locks_is_a_503_as_long_as_it_does(run, 
     assert holds(record) == (1, 1)
 
 
-def test_a_server_of_postgres_that_is_gone_is_a_503(run):
-    server = os.environ.get("MCCPO_TEST_POSTGRES")
-    if server is None:
-        pytest.skip("set MCCPO_TEST_POSTGRES to the URL of a PostgreSQL server to run this on it")
-    with database_in(server) as url, serving(run, "--database", url) as client:
+def test_a_server_of_postgres_that_is_gone_is_a_503(run, postgres_server):
+    with servers.database_in(postgres_server) as url, serving(run, "--database", url) as client:
         learner = registered(client)
         decided(client, learner)
-        with psycopg.connect(server, autocommit=True) as connection:
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
             name = url.rsplit("/", 1)[1].split("?")[0]
             connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
@@ -261,6 +266,38 @@ def test_a_server_of_postgres_that_is_gone_is_a_503(run):
             connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
         assert decided(client, learner)["again"]
         assert client.get("/readyz").status_code == 200
+
+
+def test_a_postgres_that_stops_and_starts_again_needs_no_restart_of_the_service(run, monkeypatch):
+    monkeypatch.delenv(servers.POSTGRES, raising=False)  # one of our own, which may be stopped
+    with servers.postgres() as server:
+        if server is None:
+            pytest.skip("there is no PostgreSQL here to start")
+        folder = server.rsplit("=", 1)[1]
+        user = "postgres" if os.geteuid() == 0 else None
+        control = (user, servers._programs() / "pg_ctl", "-D", f"{folder}/data", "-w")
+        with servers.database_in(server) as url, serving(run, "--database", url) as client:
+            decision = decided(client, registered(client))
+            servers._call(*control, "-m", "immediate", "stop")
+            assert "nothing was done" in problem(report(client, decision["id"]), 503)
+            problem(client.get("/readyz"), 503)
+            problem(client.get(f"/v1/learners/{decision['learner']}/state"), 503)
+            assert client.get("/healthz").status_code == 200
+            servers._call(*control, "-o", f"-c listen_addresses='' -k {folder}", "-l", f"{folder}/log", "start")
+            assert client.get("/readyz").status_code == 200
+            assert report(client, decision["id"]).json()["counted"]
+            assert holds(url) == (1, 1)
+
+
+def test_a_postgres_whose_head_somebody_holds_is_a_503_as_long_as_they_do(run, postgres_server):
+    quick = "import mccpo.serve.store as s; s.BUSY = 1.0; "
+    with servers.database_in(postgres_server) as url, serving(run, "--database", url, before=quick) as client:
+        decision = decided(client, registered(client))
+        with psycopg.connect(url) as other:
+            other.execute("SELECT * FROM head FOR UPDATE")
+            problem(report(client, decision["id"]), 503)
+            problem(client.get("/readyz"), 503)
+        assert report(client, decision["id"]).json()["counted"]
 
 
 # ---- those who ask

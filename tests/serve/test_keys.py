@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 
 import pytest
 
 from mccpo.errors import InputError
 from mccpo.serve.keys import RIGHTS, KeyFile
+from mccpo.serve.problems import Unavailable
 
 
 @pytest.fixture
@@ -104,6 +107,54 @@ def test_a_file_that_is_gone_lets_nobody_in(keys):
     _, text = keys.create("a", "client")
     keys.path.unlink()
     assert keys.caller(text) is None
+
+
+def test_keys_are_asked_for_from_the_first_one_on_and_for_good(keys):
+    server = KeyFile(keys.path)
+    assert not server.asks
+    key, text = keys.create("a", "client", "the app")
+    assert server.asks
+    assert server.caller(text).signature == {"id": key.id, "role": "client", "label": "the app"}
+    keys.revoke(key.id)
+    assert server.asks
+    keys.path.unlink()
+    assert server.asks
+
+
+def test_a_file_that_is_damaged_while_it_is_served_lets_nobody_in_until_it_is_mended(keys):
+    _, text = keys.create("a", "client")
+    server, whole = KeyFile(keys.path), keys.path.read_text()
+    keys.path.write_text("{")
+    for ask in (lambda: server.caller(text), lambda: server.asks):
+        with pytest.raises(Unavailable, match="cannot be read"):
+            ask()
+    keys.path.write_text(whole)
+    assert server.caller(text) is not None
+
+
+def test_keys_that_are_made_at_the_same_time_are_all_kept(keys):
+    """By processes of their own, as those of `mccpo keys create` are."""
+    code = (
+        "import sys; from pathlib import Path; from mccpo.serve.keys import KeyFile\n"
+        "for number in range(25): KeyFile(Path(sys.argv[1])).create('a', 'client', sys.argv[2] + str(number))"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(keys.path), name]) for name in "abcd"]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+    labels = sorted(key.label for key in keys.all())
+    assert labels == sorted(f"{name}{number}" for name in "abcd" for number in range(25))
+
+
+def test_a_damaged_file_is_told_once_however_many_ask(keys, caplog):
+    _, text = keys.create("a", "client")
+    whole = keys.path.read_text()
+    for turn in (1, 2):
+        keys.path.write_text("{")
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                keys.caller(text)
+        assert [record.levelname for record in caplog.records] == ["ERROR"] * turn
+        keys.path.write_text(whole)
+        assert keys.caller(text) is not None
 
 
 def test_no_role_but_admin_may_manage_or_erase_and_only_teachers_override():

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ def monitor(release):
 
 
 def teach(monitor, learner, actions, *, session=None, correct=lambda _: True, by="policy"):
-    """Lets a learner do actions, each with its answer."""
+    """Lets a learner come and do actions, each with its answer."""
+    monitor.came(learner)
     release, now = monitor.release, standing.begin(monitor.release)
     for step, action in enumerate(actions):
         monitor.decided(learner, session or f"ses of {learner}", release, now, action, by)
@@ -83,6 +85,41 @@ def test_costs_are_those_of_the_environment(monitor):
         assert costs[name]["full"] == pytest.approx(expected, rel=1e-5)  # a whole session is its own full one
         assert costs[name]["budget"] == release.budgets[name]
         assert costs[name]["within"] == (expected <= release.budgets[name])
+
+
+def test_realised_costs_are_those_of_the_environment_and_stand_beside_their_budgets(run_of):
+    """Priced by what each answer brought, as in training; a lesson without an answer weighs nothing."""
+    env = make("tutor-15-bkt", concepts=6, horizon=20, costs_on="realised")
+    release = load_release(run_of(env))
+    monitor, now, spent = Monitor(release), standing.begin(release), np.zeros(3)
+    state, _ = env.reset(jax.random.key(0))
+    step = eqx.filter_jit(env.step)
+    for t in range(env.horizon):
+        ready = np.flatnonzero(np.repeat(release.curriculum.ready(now.K, release.theta), len(release.activities)))
+        action = int(ready[t % len(ready)])
+        timestep = step(jax.random.key(t), state, np.int32(action))
+        monitor.decided("a", "s", release, now, action, "policy", at=t, decision=f"d{t}")
+        concept, activity = release.actions[action]
+        correct, at = bool(timestep.state.correct), release.concepts.index(concept)
+        after = standing.learnt(release, standing.taken(release, now, action), concept, correct, activity)
+        change = {"before": float(now.K[at]), "after": float(after.K[at])}
+        monitor.answered("a", correct=correct, at=t, decision=f"d{t}", **change)
+        spent += env.gamma**t * np.asarray(timestep.costs, float)
+        state, now = timestep.state, after
+    costs = monitor.costs()
+    assert [costs[name]["session"] for name in ("c2", "c3", "c4")] == pytest.approx(spent.tolist(), abs=1e-4)
+    assert [costs[name]["full"] for name in ("c2", "c3", "c4")] == pytest.approx(spent.tolist(), abs=1e-4)
+    assert {name: cost["budget"] for name, cost in costs.items()} == pytest.approx(dict(release.budgets))
+    assert all(cost["within"] is (cost["full"] <= cost["budget"]) for cost in costs.values())
+    curves = monitor.curves("hour", 1000)
+    assert [curves[name][-1] for name in ("c2", "c3", "c4")] == pytest.approx(spent.tolist(), abs=1e-4)
+    assert monitor.report()["costs_on"] == "realised"
+
+    monitor.decided("a", "s", release, now, action, "policy", decision="left")
+    assert monitor.costs() == costs
+    monitor.ended("s")
+    monitor.answered("a", correct=True, before=0.2, after=0.3, decision="left")  # of a session that is over
+    assert monitor.costs() == costs
 
 
 def test_short_sessions_are_compared_by_their_pace(monitor):
@@ -214,7 +251,8 @@ def test_learners_are_compared_by_their_labels(monitor):
         monitor.registered(f"l{number}", {"pace": "slow" if slow else "quick", "shoe": str(number)})
         teach(monitor, f"l{number}", [0, 1, 2] * 6, correct=lambda _, slow=slow: not slow)
     found = monitor.equity()
-    assert found["shoe"] == {"groups": {}, "gaps": {}}  # groups of one are persons
+    assert found["shoe"]["groups"] == found["shoe"]["gaps"] == {}  # groups of one are persons
+    assert found["shoe"]["left_out"] == {"too_small": 24, "too_many": 0}
     pace = found["pace"]
     assert pace["groups"]["quick"]["learners"] == pace["groups"]["slow"]["learners"] == 12
     assert pace["gaps"]["mastery_gain"] | {"bound": 0, "difference": 0, "interval": 0} == {
@@ -232,7 +270,7 @@ def test_who_is_erased_is_in_no_group(monitor):
         monitor.erased(f"l{number}")
     assert monitor.equity()["pace"]["groups"]["any"]["learners"] == 6
     assert monitor.report()["decisions"]["total"] == 10
-    assert monitor.report()["learners"] == 10
+    assert monitor.report()["learners"] == 6
 
 
 def test_labels_that_nobody_bounded_do_not_cost_the_service_its_time(monitor):
@@ -241,7 +279,17 @@ def test_labels_that_nobody_bounded_do_not_cost_the_service_its_time(monitor):
         monitor.decided(f"l{number}", "s", monitor.release, standing.begin(monitor.release), 0, "policy")
     found = monitor.equity()
     assert len(found) == MOST_LABELS
+    assert monitor.report()["labels_left_out"] == 1001 - MOST_LABELS
     assert found["pace"]["groups"]["any"]["learners"] == 1000
+
+
+def test_groups_that_are_too_many_to_be_compared_are_counted(monitor):
+    for number in range(5 * (equity.MOST_GROUPS + 3)):
+        monitor.registered(f"l{number}", {"class": str(number // 5)})
+        monitor.decided(f"l{number}", "s", monitor.release, standing.begin(monitor.release), 0, "policy")
+    found = monitor.equity()["class"]
+    assert len(found["groups"]) == equity.MOST_GROUPS
+    assert found["left_out"] == {"too_small": 0, "too_many": 3}
 
 
 def test_an_estimate_has_its_interval():

@@ -45,7 +45,8 @@ def keyed(release, tmp_path_factory):
     """A service with keys: its client, the keys by role, and the file of keys."""
     folder = tmp_path_factory.mktemp("keyed")
     keys = KeyFile(folder / "keys.json")
-    texts = {role: keys.create("north", role)[1] for role in ("client", "teacher", "auditor", "admin")}
+    texts = {role: keys.create("north", role)[1] for role in ("client", "auditor", "admin")}
+    texts["teacher"] = keys.create("north", "teacher", "the staff room")[1]
     texts["stranger"] = keys.create("south", "admin")[1]
     with serving(release, folder / "record.db", keys=keys) as found:
         yield found, texts, keys
@@ -330,6 +331,18 @@ def test_a_teacher_chooses_and_the_choice_is_on_record(keyed, pupil):
     assert again.headers["location"] == answer.headers["location"]
     (decision,) = keyed[0].as_(keyed[1]["auditor"]).get("/v1/decisions", params={"learner": pupil}).json()["decisions"]
     assert (decision["concept"], decision["by"], decision["reason"]) == ("v1", "teacher", "she asked\nfor it")
+    # who it was: by the name that they gave, and by the key that they used
+    key = keyed[2].caller(keyed[1]["teacher"]).signature
+    assert key["label"] == "the staff room"
+    assert (decision["teacher"], decision["key"]) == ("Ms Li", key)
+    admin = keyed[0].as_(keyed[1]["admin"])
+    (event,) = [one for one in admin.get(f"/v1/learners/{pupil}/export").json()["events"] if one["kind"] == "override"]
+    assert event["key"] == key
+    for place in (address, "/pages/decisions", f"/pages/decisions/{decision['id']}"):
+        assert "Ms Li</bdi>, key <bdi>the staff room</bdi>" in browser.get(place).text
+    admin("DELETE", f"/v1/learners/{pupil}")  # takes the name with the learner, and leaves the key
+    (decision,) = admin.get("/v1/decisions", params={"learner": pupil}).json()["decisions"]
+    assert (decision["teacher"], decision["key"]) == (None, key)
 
 
 @pytest.mark.parametrize(

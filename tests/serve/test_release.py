@@ -12,14 +12,17 @@ from safetensors.numpy import load_file, save
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.serve.release import build_release, canonical, load_release
+from mccpo.serve.release import build_release, load_release
+from mccpo.strict_json import canonical_json
 
 PART = "part"
 
 
 def change(folder, edit):
+    """Edits what a folder says of its policies, as if it were from before it said what its parts hash to."""
     path = folder / "policies.json"
     document = json.loads(path.read_text())
+    document.pop("parts_sha256", None)
     edit(document)
     path.write_text(json.dumps(document))
 
@@ -83,7 +86,7 @@ def test_what_is_kept_of_a_release_cannot_be_changed_unseen(folder):
     content = json.loads(one.description)
     content["parameters"]["curriculum"]["concepts"][-1]["prerequisites"] = []  # a gate left open
     flipped = bytes([one.weights[0] ^ 1]) + one.weights[1:]
-    for description, weights in ((canonical(content), one.weights), (one.description, flipped)):
+    for description, weights in ((canonical_json(content), one.weights), (one.description, flipped)):
         with pytest.raises(InputError, match="has been changed") as caught:
             build_release(description, weights, version=one.version)
         assert "\n" not in str(caught.value)
@@ -160,6 +163,35 @@ def test_a_changed_description_is_refused_in_one_line(folder, edit):
     with pytest.raises(InputError, match=r"policies\.") as caught:
         load_release(folder)
     assert "\n" not in str(caught.value)
+
+
+def an_edge_less(document):
+    row = next(row for row in parameters(document)["curriculum"]["concepts"] if row.get("prerequisites"))
+    row["prerequisites"].pop()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        an_edge_less,
+        lambda d: parameters(d).update(theta=0.6),
+        lambda d: d["parts"][PART]["methods"]["mc-cpo"].update(masked=False),
+        lambda d: d["parts"][PART]["budgets"].update(c3=9.0),
+    ],
+)
+def test_what_could_be_served_is_refused_where_the_run_did_not_save_it(folder, edit):
+    path = folder / "policies.json"
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps(saved))  # laid out anew, it says the same
+    before = load_release(folder)
+    document = json.loads(path.read_text())
+    edit(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"policies\.json: .* is not what the run saved") as caught:
+        load_release(folder)
+    assert "\n" not in str(caught.value)
+    change(folder, lambda _: None)  # nothing else is wrong with it: where no hash is kept, nobody can tell
+    assert load_release(folder).version != before.version
 
 
 @pytest.mark.parametrize("cut", [0, 7, 100, -1])

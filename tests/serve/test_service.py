@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -305,6 +306,25 @@ def test_a_clock_that_goes_back(lone):
     asyncio.run(story())
 
 
+def test_a_record_that_is_ahead_of_the_clock_is_told_of_once(lone, caplog):
+    async def story():
+        async with lone() as service:
+            await service.register("t", Register("Ada"))
+            assert not caplog.records
+            lone.clock.now -= 3_600_000
+            for name in ("Bob", "Cleo"):
+                await service.register("t", Register(name))
+        (told,) = (record.getMessage() for record in caplog.records)
+        assert "set the clock right" in told
+        async with lone():  # at every start
+            assert len(caplog.records) == 2
+        lone.clock.now += 3_600_000
+        async with lone():
+            assert len(caplog.records) == 2
+
+    asyncio.run(story())
+
+
 def test_a_teacher_overrides_what_is_ready_and_nothing_else(place):
     async def story():
         async with place() as service:
@@ -362,6 +382,64 @@ def test_an_idempotency_key(place):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("kept", ['{"again":false,"number":%d}', '{"again":false,"number":null}', '{"kind":"x"}', "x"])
+def test_what_is_kept_under_a_key_makes_nobody_say_what_never_happened(lone, kept):
+    """Whoever changes it, the answer is one of the record's own for this very request, or none."""
+
+    async def story():
+        async with Service(Store(lone.url), Releases(lone.release)) as service:
+            ada, bob = [(await service.register("t", Register(name))).id for name in ("Ada", "Bob")]
+            first = await service.next("t", Next(ada), "key")
+            other = await service.next("t", Next(bob))
+            with sqlite3.connect(lone.url) as connection:
+                changed = kept % other.number if "%d" in kept else kept
+                assert connection.execute("UPDATE reply SET answer = ?", (changed,)).rowcount == 1
+            connection.close()
+            with pytest.raises(Unavailable, match="is damaged"):
+                await service.next("t", Next(ada), "key")
+            assert (await service.next("t", Next(ada))).id == first.id
+            if kept != '{"again":false,"number":null}':  # as it is kept for a learner or a session
+                assert (await verify(service.store)).wrong is not None
+
+    asyncio.run(story())
+
+
+def test_answers_told_again_are_those_of_the_first_time(lone):
+    """Every kind of request, after others have changed what could be changed."""
+
+    async def story():
+        async with lone() as service:
+            ada = await service.register("t", Register("Ada", {"school": "1"}), "1")
+            await service.register("t", Register("Ada", {"school": "2"}))
+            session = await service.begin_session("t", BeginSession(ada.id), "2")
+            decision = await service.next("t", Next(ada.id), "3")
+            again = await service.next("t", Next(ada.id), "4")
+            words = Override(ada.id, decision.concept, "practice", "Ms B", key={"id": "k"})
+            override = await service.override("t", words, "5")
+            outcome = await service.outcome("t", Outcome(decision.id, False, 1, 2.5), "6")
+            repeated = await service.outcome("t", Outcome(decision.id, False, 1, 2.5), "7")
+            ended = await service.end_session("t", EndSession(session.id), "8")
+            ended_again = await service.end_session("t", EndSession(session.id), "9")
+            assert again.again
+            assert repeated.again
+            assert await service.register("t", Register("Ada", {"school": "1"}), "1") == ada
+            assert await service.begin_session("t", BeginSession(ada.id), "2") == session
+            assert await service.next("t", Next(ada.id), "3") == decision
+            assert await service.next("t", Next(ada.id), "4") == again
+            assert await service.override("t", words, "5") == override
+            assert await service.outcome("t", Outcome(decision.id, False, 1, 2.5), "6") == outcome
+            assert await service.outcome("t", Outcome(decision.id, False, 1, 2.5), "7") == repeated
+            assert await service.end_session("t", EndSession(session.id), "8") == ended == ended_again
+            assert await service.end_session("t", EndSession(session.id), "9") == ended
+            assert (await service.learner("t", ada.id)).labels == {"school": "2"}
+            erased = await service.erase("t", Erase(ada.id), "10")
+            assert await service.erase("t", Erase(ada.id), "10") == erased
+            with pytest.raises(Gone):
+                await service.next("t", Next(ada.id), "3")
+
+    asyncio.run(story())
+
+
 def test_a_refused_request_leaves_nothing_and_its_neighbours_in_the_commit_alone(place):
     async def story():
         async with place() as service:
@@ -398,7 +476,7 @@ def test_names_and_labels(lone):
             second = await service.register("t", Register("Ada", {"school": "2"}))
             assert (second.id, second.new, second.labels) == (first.id, False, {"school": "2"})
             assert heard == [("t", first.id, {"school": "2"})]
-            assert await _kinds(service) == ["learner"]
+            assert await _kinds(service) == ["learner", "labels"]
             twice = await asyncio.gather(*(service.register("t", Register("Bob")) for _ in range(2)))
             assert twice[0].id == twice[1].id
             assert [one.name for one in await service.learners("t", limit=1)] in (["Ada"], ["Bob"])
@@ -471,6 +549,42 @@ def test_retention(lone):
                 await service.learner("t", old)
             last = [one.event async for one in service.happened()][-1]
             assert (last.kind, last.content["cause"]) == ("erasure", "retention")
+
+    asyncio.run(story())
+
+
+def test_retention_spares_who_has_just_come_back(lone, monkeypatch):
+    async def story():
+        async with lone(retention_seconds=30 * 86_400.0) as service:
+            gone, back = [(await service.register("t", Register(name))).id for name in ("gone", "back")]
+            lone.clock.now += 31 * DAY
+            submit = service._writer.submit
+
+            async def meanwhile(tenant, request, key=None):
+                if request == Erase(back, "retention"):  # who was listed a moment ago
+                    await submit("t", Next(back))
+                return await submit(tenant, request, key)
+
+            monkeypatch.setattr(service._writer, "submit", meanwhile)
+            assert await service.tidy() == 1
+            assert [one.id for one in await service.learners("t")] == [back]
+            with pytest.raises(Gone):
+                await service.learner("t", gone)
+
+    asyncio.run(story())
+
+
+def test_a_registration_that_is_answered_again_changes_no_labels(lone):
+    async def story():
+        async with lone() as service:
+            heard = {}
+            service.listen_labels(lambda _, learner, labels: heard.update({learner: labels}))
+            first = await service.register("t", Register("Ada", {"class": "1"}), "key")
+            await service.register("t", Register("Ada", {"class": "2"}))
+            assert await service.register("t", Register("Ada", {"class": "1"}), "key") == first
+            assert (await service.learner("t", first.id)).labels == heard[first.id] == {"class": "2"}
+            await asyncio.gather(service.register("t", Register("Bob", {"a": "b"})), service.tidy())
+            assert len(heard) == 2
 
     asyncio.run(story())
 
@@ -562,11 +676,11 @@ def test_releases_come_and_go_while_it_runs(lone, run_of):
                 await service.outcome("t", Outcome(decision.id, True))
                 return decision
 
-            service.releases = service.releases.watch(new)
+            await service.change_releases(lambda live: live.watch(new))
             assert (await lesson()).release == lone.release.version
-            service.releases = service.releases.load(new)
+            await service.change_releases(lambda live: live.load(new))
             assert (await lesson()).release == new.version
-            service.releases = service.releases.roll_back()
+            await service.change_releases(lambda live: live.roll_back())
             assert (await lesson()).release == lone.release.version
             assert (await service.state("t", learner)).t == 3
             shadows = [

@@ -113,6 +113,12 @@ class Model(RuleBasedStateMachine):
     def _ready(self, learner, concept):
         return all(learner.mastery[each] >= self.release.theta for each in self.release.prerequisites[concept])
 
+    def _waiting(self, learner):
+        """The decision that `next` has to repeat: the open one, while its concept is ready."""
+        if learner.decision is None or not self._ready(learner, self.lessons[learner.decision].concept):
+            return None
+        return learner.decision
+
     def _learn(self, learner, concept, correct):
         at = self.release.concepts.index(concept)
         model = self.release.learner
@@ -168,10 +174,12 @@ class Model(RuleBasedStateMachine):
         self._lapse(self.known[who])
         for one in answers:
             assert one.id == answers[0].id
+            waiting = self._waiting(self.known[who])
+            assert one.again is (waiting is not None)
             if one.again:
-                assert one.id == self.known[who].decision
+                assert one.id == waiting
             else:
-                assert self.known[who].decision is None
+                assert one.supersedes == self.known[who].decision  # what is no longer ready is not served again
                 self._decided(who, one)
         return answers[0].id
 
@@ -246,7 +254,8 @@ class Model(RuleBasedStateMachine):
     def override(self, who, data):
         ready = [one for one in self.release.concepts if self._ready(self.known[who], one)]
         concept = data.draw(st.sampled_from([*ready, "none", self.release.concepts[-1]]))
-        (one,) = self._ask(self.service.override("t", Override(who, concept, "because", "me")))
+        why = f"because {len(self.lessons)}"  # the same in the same words would be the same override
+        (one,) = self._ask(self.service.override("t", Override(who, concept, why, "me")))
         learner = self.known[who]
         if learner.erased:
             self._refused(who, [one], Gone)

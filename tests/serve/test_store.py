@@ -131,6 +131,20 @@ def test_a_database_that_cannot_be_opened_is_named_without_its_password(tmp_path
     assert "secret" not in str(refused.value)
 
 
+def test_a_database_of_a_newer_version_is_refused_whether_to_read_or_to_write(database):
+    async def story():
+        store = await _opened(database)
+        async with store.writing() as (connection, _):
+            await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        await store.close()
+        for create in (True, False):
+            with pytest.raises(InputError, match="written by a newer mccpo") as refused:
+                await store.open(create=create)
+            assert "open it with that mccpo" in str(refused.value)
+
+    asyncio.run(story())
+
+
 def test_only_a_record_is_read_as_one(tmp_path):
     other = tmp_path / "other.db"
     sqlite3.connect(other).execute("CREATE TABLE x (y)").connection.close()

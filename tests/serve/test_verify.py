@@ -3,13 +3,18 @@
 import asyncio
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from mccpo.cli import main
+from mccpo.serve import rows
 from mccpo.serve.desk import Terms
 from mccpo.serve.messages import Erase, Next, Outcome, Override, Register
 from mccpo.serve.record import GENESIS, canonical, link
@@ -25,7 +30,10 @@ async def _served(url, release):
     draw = random.Random(5)
     service = Service(Store(url), Releases(release), Terms(late_seconds=60.0), clock=lambda: now[0], draw=draw.random)
     async with service:
-        ada, bob = [(await service.register("t", Register(name, {"school": name}))).id for name in ("Ada", "Bob")]
+        ada, bob = [
+            (await service.register("t", Register(name, {"school": name}), key=name)).id for name in ("Ada", "Bob")
+        ]
+        await service.register("t", Register("Ada", {"school": "another"}))
         for step in range(6):
             for learner in (ada, bob):
                 decision = await service.next("t", Next(learner))
@@ -34,8 +42,10 @@ async def _served(url, release):
         chosen = await service.override("t", Override(ada, release.concepts[0], "practice", "Ms B"))
         now[0] += 120_000
         await service.outcome("t", Outcome(chosen.id, True))
-        await service.erase("t", Erase(bob))
-        await service.next("t", Next(ada))
+        await service.erase("t", Erase(bob), key="gone")
+        cleo = (await service.register("t", Register("Cleo", {"school": "Ada"}))).id
+        await service.next("t", Next(ada), key="next")
+        await service.next("t", Next(cleo))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +111,7 @@ def test_what_was_served_holds(database, release):
 
     verdict = asyncio.run(story())
     assert verdict.wrong is None
-    assert (verdict.learners, verdict.decisions, verdict.outcomes) == (2, 14, 13)
+    assert (verdict.learners, verdict.decisions, verdict.outcomes) == (3, 15, 13)
 
 
 def test_the_command_says_so_and_exits_0(record, capsys):
@@ -225,6 +235,25 @@ def test_an_unready_concept_is_found_even_with_a_certificate_that_looks_right(re
         ("DELETE FROM session", "session ses_"),
         ("UPDATE learner SET name = 'Bob again' WHERE name IS NULL", "learner lrn_"),
         ("UPDATE learner SET erased = NULL", "learner lrn_"),
+        ("UPDATE learner SET tenant = 'other'", "learner lrn_"),
+        ("UPDATE learner SET name = name || '!' WHERE erased IS NULL", "that the events seal"),
+        ("UPDATE learner SET labels = '{}' WHERE erased IS NULL", "that the events seal"),
+        ("UPDATE learner SET salt = NULL WHERE erased IS NULL", "that the events seal"),
+        ("UPDATE learner SET labels = NULL WHERE erased IS NULL", "no name or labels"),
+        ("UPDATE learner SET labels = '{}' WHERE erased IS NOT NULL", "is erased and still has"),
+        ("UPDATE learner SET salt = '00' WHERE erased IS NOT NULL", "is erased and still has"),
+        (
+            'UPDATE reply SET answer = \'{"again":false,"number":1}\' WHERE learner IN (SELECT id FROM learner WHERE '
+            "erased IS NOT NULL)",
+            "a reply about them is still there",
+        ),
+        ('UPDATE reply SET answer = \'{"name":"Bob"}\'', "not in the form"),
+        (
+            "UPDATE reply SET answer = '{\"again\":false,\"number\":2}' WHERE answer LIKE '%:__}' AND learner IN "
+            "(SELECT id FROM learner WHERE name = 'Ada')",
+            "which is not theirs",
+        ),
+        ("UPDATE reply SET learner = 'lrn_x'", "the table reply"),
         ("DELETE FROM learner", "learner lrn_"),
         ("UPDATE note SET reason = 'another'", "the teacher's words"),
         ("DELETE FROM note", "the teacher's words"),
@@ -235,11 +264,84 @@ def test_an_unready_concept_is_found_even_with_a_certificate_that_looks_right(re
         ("UPDATE release SET weights = zeroblob(length(weights))", "has been changed"),
         ("UPDATE release SET description = replace(description, '0.7', '0.1')", "has been changed"),
         ("DELETE FROM release", "event 1"),
+        (
+            "INSERT INTO session SELECT 'ses_x', tenant, learner, began, ended, cause FROM session LIMIT 1",
+            "the table session",
+        ),
+        ("INSERT INTO note VALUES (1, 'lrn_x', 'Ms X', 'never said', 'salt')", "the table note"),
+        ("UPDATE decision SET statement = 'another' WHERE outcome IS NOT NULL AND number < 6", "decision dec_"),
     ],
 )
 def test_whatever_is_kept_besides_the_events_must_agree_with_them(copy, statement, words):
     _change(copy, (statement,))
     assert words in _verdict(copy).wrong
+
+
+def _read_only(folder, *command):
+    """A command for which a folder cannot be written to: as root, since nothing else keeps one out, by a mount."""
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        return list(command)
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("root may write everywhere here, and may not mount")
+    return ["unshare", "-m", "sh", "-c", mount, str(folder), *command]
+
+
+@pytest.mark.parametrize("name", ["record.db", "a 100% sure? record#1.db"])
+def test_a_record_where_nothing_can_be_written_is_read(record, tmp_path, name):
+    folder = tmp_path / "read only"
+    folder.mkdir()
+    shutil.copy(record, folder / name)
+    command = _read_only(folder, sys.executable, "-m", "mccpo", "verify", str(folder / name))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    folder.chmod(0o755)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "everything holds" in done.stdout
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_what_is_opened_to_be_read_cannot_be_written_to(copy):
+    async def story():
+        store = Store(str(copy))
+        await store.open(create=False)
+        try:
+            with pytest.raises(OperationalError, match="readonly"):
+                async with store.writing() as (connection, head):
+                    await rows.write_head(connection, head)
+        finally:
+            await store.close()
+
+    asyncio.run(story())
+
+
+def test_two_learners_whose_names_were_swapped(copy):
+    swap = "UPDATE learner SET name = ? WHERE name = ?"
+    _change(copy, (swap, "", "Ada"), (swap, "Ada", "Cleo"), (swap, "Cleo", ""))
+    assert "that the events seal" in _verdict(copy).wrong
+
+
+def test_records_from_before_names_were_sealed_hold(copy):
+    _rewrite(copy, lambda event: event["content"].pop("who", None))
+    _change(copy, ("UPDATE learner SET salt = NULL",))
+    assert _verdict(copy).wrong is None
+
+
+def test_the_names_that_are_sealed_cannot_be_guessed_from_the_record(record):
+    """Once the salt is gone, nothing that is left leads from a name to its seal."""
+    _, text, _ = _events(record)[1]  # Bob's, who was erased
+    with sqlite3.connect(record) as connection:
+        everything = "\n".join(connection.iterdump())
+    connection.close()
+    seal = json.loads(text)["content"]["who"]
+    assert everything.count(seal) == 1
+    assert "Bob" not in everything
+
+
+def test_an_anchor_at_the_very_beginning_must_be_that_of_a_record(record, capsys):
+    assert _verdict(record, anchor=(0, GENESIS.hash)).wrong is None
+    assert main(["verify", str(record), "--anchor", f"0:{'f' * 64}"]) == 3
+    assert "begins with the hash" in capsys.readouterr().err
 
 
 def test_a_record_that_was_cut_and_mended_is_found_by_an_anchor(record, copy, release):
@@ -254,3 +356,42 @@ def test_a_record_that_was_cut_and_mended_is_found_by_an_anchor(record, copy, re
 async def _one_more(path, release):
     async with Service(Store(str(path)), Releases(release)) as service:
         await service.register("t", Register("Cleo"))
+
+
+async def _taught(path, release, learners, lessons):
+    async def teach(service, name):
+        learner = (await service.register("t", Register(name))).id
+        for _ in range(lessons):
+            decision = await service.next("t", Next(learner))
+            await service.outcome("t", Outcome(decision.id, True))
+
+    async with Service(Store(str(path)), Releases(release), Terms(decide_seconds=60.0)) as service:
+        await asyncio.gather(*(teach(service, f"{number}") for number in range(learners)))  # they share commits
+
+
+def test_what_is_in_memory_does_not_grow_with_the_record(release, tmp_path, monkeypatch):
+    """A learner here speaks of ten decisions, a session and a standing: twelve rows."""
+    monkeypatch.setattr("mccpo.serve.verify.BATCH", 60)
+    held = {}
+    for learners in (10, 100):
+        path = tmp_path / f"{learners}.db"
+        asyncio.run(_taught(path, release, learners, 10))
+        verdict = _verdict(path)
+        assert verdict.wrong is None
+        assert verdict.events == learners * 22
+        held[learners] = verdict.held
+    assert held[10] == held[100] <= 60 + 12
+
+
+def test_the_first_of_several_things_that_do_not_hold_is_named(record, copy):
+    """Whichever learner it is about, and although the chain is broken further on."""
+    kinds = [json.loads(text)["kind"] for _, text, _ in _events(record)]
+    first, second = (number for number, kind in enumerate(kinds, start=1) if kind == "decision" and number < 9)
+
+    def rewritten(event):
+        if event["number"] in (first, second):
+            event["content"]["certificate"].update(theta=0.1)
+
+    _rewrite(copy, rewritten)
+    _change(copy, ("UPDATE event SET hash = 'x' WHERE number = ?", second + 3))
+    assert f"event {first} " in _verdict(copy).wrong

@@ -50,6 +50,33 @@ def watching() -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
+class _Told(BaseException):
+    """A signal to end has come: what is under way is left, and cleared up."""
+
+
+@contextmanager
+def ending(number: signal.Signals) -> Iterator[None]:
+    """Lets a signal that ends the process first leave the block as an exception would, so that it is cleared up.
+
+    Afterwards the signal ends the process as ever, for whoever sent it to see. Does nothing outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        raise _Told
+
+    previous = signal.signal(number, told)
+    try:
+        yield
+    except _Told:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+    finally:
+        signal.signal(number, previous)
+
+
 def _remember(_number: int, _frame: FrameType | None) -> None:
     _state["asked"] = True
     raise KeyboardInterrupt

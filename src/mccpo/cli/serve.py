@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
+import signal
 import socket
 import sys
 import tempfile
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli.keys import KEYS, KeysFlag
+from mccpo.cli.interrupt import ending
+from mccpo.cli.keys import KEYS
 from mccpo.cli.output import JsonFlag, WholeNumber, emit, note, number, parse_pairs
 from mccpo.cli.small_policy import train_small
 from mccpo.errors import InputError
@@ -69,7 +70,9 @@ def serve(
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     method: Annotated[str, Parameter(help="Whose policy.")] = "mc-cpo",
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
-    keys: KeysFlag = KEYS,
+    keys: Annotated[
+        Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")
+    ] = None,
     rate: Annotated[float, Parameter(help="Requests a second of one key, in the long run.")] = 2000.0,
     rules: Annotated[Rules, Parameter(name="*")] = Rules(),  # noqa: B008 - frozen
     json: JsonFlag = False,
@@ -87,6 +90,10 @@ def serve(
         from mccpo.serve.release import load_release
 
         kept = KeyFile(key_file)
+        if keys is not None and kept.asks and not len(kept):
+            raise InputError(
+                f"all keys in {keys} are revoked, so that nobody would be answered", fix="make one: `mccpo keys create`"
+            )
         _check_host(host, kept)
         release = load_release(place, part=part, method=method, seed=seed)
         service = _service(release, record, rules)
@@ -95,27 +102,48 @@ def serve(
             address = listener.getsockname()
             where = f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
             told = {"url": where, "release": release.version, "database": service.store.name, "keys": len(kept)}
-            asyncio.run(_serve(app, service, listener, lambda: _announce(told, place, kept, as_json=json), demo=demo))
+
+            def announce() -> None:
+                live = service.release.version
+                if live != release.version:
+                    note(f"the release {live} goes on deciding, as before the restart; roll back, or load another")
+                _announce(told | {"release": live}, place, kept, as_json=json)
+
+            asyncio.run(_serve(app, service, listener, announce, demo=demo))
 
 
 @contextmanager
-def _what(run: Path | None, database: str | None, keys: Path, *, demo: bool) -> Iterator[tuple[Path, str, Path]]:
+def _what(run: Path | None, database: str | None, keys: Path | None, *, demo: bool) -> Iterator[tuple[Path, str, Path]]:
     """The run, the database and the file of keys that are served; those of a demonstration go with it."""
     if not demo and run is None:
         raise InputError("no run is named", fix="name the folder of one, or try --demo")
     if not demo and run is not None:
-        yield run, database or str(run / DATABASE), keys
+        yield run, database or str(run / DATABASE), _key_file(keys)
         return
-    if run is not None or database is not None:
+    if run is not None or database is not None or keys is not None:
         raise InputError(
-            "--demo trains a policy of its own, and keeps its record for as long as it runs", fix="give it alone"
+            "--demo trains a policy of its own, keeps its record for as long as it runs, and asks for no keys",
+            fix="give it without a run, --database and --keys",
         )
-    with tempfile.TemporaryDirectory(prefix="mccpo-demo-", ignore_cleanup_errors=True) as folder:
+    with (
+        ending(signal.SIGTERM),
+        tempfile.TemporaryDirectory(prefix="mccpo-demo-", ignore_cleanup_errors=True) as folder,
+    ):
         note(
             "training a small policy first, which takes some ten seconds, or thirty the first time; Ctrl-C ends it all"
         )
         trained = train_small(Path(folder))
         yield trained, str(trained / DATABASE), Path(folder) / "keys.json"
+
+
+def _key_file(keys: Path | None) -> Path:
+    """The file of keys. One that is named must be there: who mistypes its name must not let everybody in."""
+    if keys is not None and not keys.exists():
+        raise InputError(
+            f"--keys is {keys}, and there is no such file",
+            fix="make it with `mccpo keys create`, or leave --keys out to answer this machine alone",
+        )
+    return keys or KEYS
 
 
 async def _serve(app: FastAPI, service: Service, listener: socket.socket, announce: Any, *, demo: bool) -> None:
@@ -151,9 +179,11 @@ def _settings(kept: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
     bounds = parse_pairs(rules.bound or [], "--bound", number)
     if unknown := [name for name in bounds if name not in BOUNDS]:
         raise InputError(f"--bound has {unknown[0]!r}", fix=f"choose from {', '.join(BOUNDS)}")
+    if negative := [name for name, bound in bounds.items() if bound < 0]:
+        raise InputError(f"--bound has {negative[0]}={bounds[negative[0]]:g}", fix="give a bound of at least 0")
     rate = _above_0("--rate", rate)
     return Settings(
-        keys=kept if len(kept) else None,
+        keys=kept,
         rate=rate,
         burst=max(1, int(2 * rate)),
         runs=run.resolve().parent,
@@ -162,18 +192,19 @@ def _settings(kept: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
 
 
 def _announce(told: dict[str, Any], run: Path, kept: KeyFile, *, as_json: bool) -> None:
-    if not len(kept):
+    if not kept.asks:
         note(f"no keys in {kept.path}: only this machine is answered (loopback), whoever asks, as an admin")
+    elif not len(kept):
+        note(f"all keys in {kept.path} are revoked: nobody is answered until `mccpo keys create` makes one")
     text = f"serving {run} (release {told['release']}) at {told['url']}; record: {told['database']}"
     emit(told, as_json=as_json, text=text)
     sys.stdout.flush()  # whoever started us may wait for it
 
 
 def _check_host(host: str, kept: KeyFile) -> None:
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False  # a name, which may be anybody's
+    from mccpo.serve.loopback import is_loopback
+
+    loopback = is_loopback(host)
     if not loopback and not len(kept):
         raise InputError(
             f"--host is {host} and {kept.path} has no keys, so that anybody could decide",

@@ -30,6 +30,7 @@ from cyclopts import App
 from cyclopts.config import Dict, Env
 
 from mccpo.errors import InputError
+from mccpo.serve.masking import mask
 from mccpo.strict_json import dump_json
 
 PREFIX = "MCCPO_"
@@ -89,10 +90,13 @@ def refuse_unknown(apps: Sequence[App], file: File) -> None:
 
 
 def show(names: Sequence[str], bound: inspect.BoundArguments) -> None:
-    """Prints the settings that a command would run with, as the table of a settings file (or as JSON with `--json`)."""
+    """Prints the settings that a command would run with, as the table of a settings file (or as JSON with `--json`).
+
+    Passwords are not shown.
+    """
     bound.apply_defaults()
     given = {key: value for argument, value in bound.arguments.items() for key, value in _spread(argument, value)}
-    values = {key.replace("_", "-"): value for key, value in given.items()}
+    values = {key.replace("_", "-"): _masked(value) for key, value in given.items()}
     if values.get("json"):
         sys.stdout.write(dump_json(values) + "\n")
         return
@@ -114,6 +118,12 @@ def _spread(argument: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((flag.name, getattr(value, flag.name)) for flag in fields(value))
     else:
         yield argument, value
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    return [_masked(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _refuse_tables(tables: dict[str, Any], app: App, path: str, parents: tuple[str, ...] = ()) -> None:

@@ -72,5 +72,5 @@ def _noted(anchor: str | None) -> tuple[int, str] | None:
 def _text(told: dict[str, Any]) -> str:
     counts = f"{told['events']:,} events, {told['learners']:,} learners, {told['decisions']:,} decisions"
     if not told["holds"]:
-        return f"replayed {counts} before what does not hold"
+        return f"replayed {counts}, and not all of it holds"
     return f"everything holds: {counts}, {told['outcomes']:,} outcomes\nanchor {told['anchor']}"

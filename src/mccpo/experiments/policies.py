@@ -1,7 +1,8 @@
 """What a neural run learnt, kept in its folder: enough to execute every policy again, wherever NumPy runs.
 
 policies.safetensors   for each part and method, one row of network parameters per seed: what validation selected
-policies.json          for each part: the environment in full, the budgets, what they refer to, the methods
+policies.json          for each part: the environment in full, the budgets, what they refer to, the methods; and the
+                       hashes of this and of the parameters, so that neither is changed unseen
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from mccpo.algo.rollout import network_of
 from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
 from mccpo.errors import InputError, MccpoError
 from mccpo.exact import Values
-from mccpo.strict_json import dump_json, read_json
+from mccpo.strict_json import dump_json, read_json, sha256_json
 
 FORMAT = "mccpo-policies/1"
 TENSORS = "policies.safetensors"
@@ -80,7 +81,13 @@ def write_policies(folder: Path, policies: Sequence[Policies]) -> None:
             raise MccpoError(f"two parts of the run go by the name '{one.part}'")
         part["methods"][one.method.name] = asdict(one.method)
     tensors = save({_key(one): np.ascontiguousarray(one.parameters, np.float32) for one in policies})
-    document = {"format": FORMAT, "mccpo": __version__, "sha256": hashlib.sha256(tensors).hexdigest(), "parts": parts}
+    document = {
+        "format": FORMAT,
+        "mccpo": __version__,
+        "sha256": hashlib.sha256(tensors).hexdigest(),
+        "parts_sha256": sha256_json(json.loads(dump_json(parts))),  # as it will be read, lists for tuples and all
+        "parts": parts,
+    }
     atomic.write_bytes(folder / TENSORS, tensors)
     atomic.write_text(folder / DOCUMENT, dump_json(document, indent=2) + "\n")
 
@@ -92,6 +99,7 @@ def read_policies(folder: Path) -> list[Policies]:
         raise InputError(f"{folder / DOCUMENT} has the format {document.get('format')!r}", fix=f"give one of {FORMAT}")
     tensors = _tensors(folder, document.get("sha256"))
     try:
+        _check_parts(document)
         found = [_policies(name, part, method, tensors) for name, part, method in _entries(document)]
     except InputError as error:
         raise InputError(f"{folder / DOCUMENT}: {error.what}", fix="train it again") from error
@@ -129,6 +137,14 @@ def _part(one: Policies) -> dict[str, Any]:
 
 def _entries(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     return [(name, part, method) for name, part in document["parts"].items() for method in part["methods"].values()]
+
+
+def _check_parts(document: Mapping[str, Any]) -> None:
+    """Refuses what was edited after the run had saved it, such as an edge; older runs do not say what they saved."""
+    saved = document.get("parts_sha256")
+    if saved is not None and saved != sha256_json(document["parts"]):
+        what = "its curriculum, or what else it says of its parts, is not what the run saved"
+        raise InputError(what, fix="train it again")
 
 
 def _tensors(folder: Path, expected: object) -> dict[str, np.ndarray]:

@@ -66,6 +66,8 @@ async def _tidy(service: Service) -> None:
             await service.tidy()
         except Problem as error:  # told to those who ask, too; the next time may succeed
             log.warning("cannot tidy: %s", error.detail)
+        except Exception:  # whatever it is, it must not end the tidying for good
+            log.exception("cannot tidy")
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccpo.serve import gate
 from mccpo.serve import standing as standings
 from mccpo.serve.record import Broken, Event
 from mccpo.serve.release import Release
@@ -55,6 +56,8 @@ def follow(course: Course | None, event: Event, releases: Mapping[str, Release])
     if course.tenant != event.tenant:
         raise Broken("is of another tenant than its learner")
     match event.kind:
+        case "labels":
+            return course
         case "session":
             return _session(course, event, releases)
         case "decision" | "override":
@@ -103,10 +106,28 @@ def _decided(course: Course, event: Event, release: Release) -> Course:
     content = event.content
     if course.session is None or content["session"] != course.session:
         raise Broken("is taken outside the open session")
-    if event.kind == "decision" and course.decision is not None:
-        raise Broken(f"is taken while {course.decision} is open")
+    _check_superseded(course, event, release)
     standing = standings.taken(release, course.standing, release.action(content["concept"], content["activity"]))
     return course._replace(release=release.version, standing=standing, decision=content["decision"], active=event.at)
+
+
+def _check_superseded(course: Course, event: Event, release: Release) -> None:
+    """That an open decision is given up only for a teacher's, or when its concept is no longer ready."""
+    superseded = event.content.get("supersedes")
+    if superseded != course.decision:
+        raise Broken(f"supersedes {superseded} while {course.decision} is open")
+    if event.kind == "override" or course.decision is None:
+        return
+    known = standings.mastery(release, course.standing)
+    if gate.holds(release.prerequisites, release.theta, known, decision_concept(course, release)):
+        raise Broken(f"supersedes {course.decision}, which was ready and would have been served again")
+
+
+def decision_concept(course: Course, release: Release) -> str:
+    """The concept of the decision that waits for its outcome: it is the last that was taken."""
+    if course.standing.last is None:
+        raise Broken("has an open decision, and none was taken")
+    return release.actions[course.standing.last][0]
 
 
 def _answered(course: Course, event: Event, release: Release) -> Course:

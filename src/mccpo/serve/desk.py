@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mccpo.serve.course import Course, follow
-from mccpo.serve.problems import Gone, Missing
+from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record import Event, Head, Kind, seal
 from mccpo.serve.release import Release
 from mccpo.serve.releases import Releases
@@ -53,7 +53,11 @@ class Happened(NamedTuple):
 
 @dataclass
 class Desk:
-    """Everything that the requests of one batch refer to, as of the last one that succeeded."""
+    """Everything that the requests of one batch refer to, as of the last one that succeeded.
+
+    `damaged` are the learners of whom it cannot be read what is kept, with their tenants: only what is asked for them
+    fails.
+    """
 
     head: Head
     now: int
@@ -65,6 +69,7 @@ class Desk:
     identities: dict[str, Identity] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     decisions: dict[str, Decided] = field(default_factory=dict)
+    statements: dict[tuple[str, str], str] = field(default_factory=dict)
     sessions: dict[str, Sitting] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
     notes: dict[int, Note] = field(default_factory=dict)
@@ -72,6 +77,7 @@ class Desk:
     changed: dict[str, dict[Any, None]] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
 
     def accept(self, work: Work) -> None:
         """Lays on the desk what a request has done."""
@@ -84,6 +90,8 @@ class Desk:
             self.changed.setdefault(name, {}).update(dict.fromkeys(entries))
         for identity in work.writes.get("identities", {}).values():
             self.lay_identity(identity)
+        for decided in work.writes.get("decisions", {}).values():
+            self.lay_decision(decided)
         for one in work.happened:
             self.events[one.event.number] = one.event
 
@@ -106,6 +114,12 @@ class Desk:
         self.identities[identity.id] = identity
         if identity.name is not None:
             self.names[identity.tenant, identity.name] = identity.id
+
+    def lay_decision(self, decided: Decided) -> None:
+        """Lays out a decision, to be found by its id and by the statement that its outcome came by."""
+        self.decisions[decided.id] = decided
+        if decided.statement is not None:
+            self.statements[decided.tenant, decided.statement] = decided.id
 
     def named(self, tenant: str, name: str) -> Identity | None:
         """The learner of a tenant's own name."""
@@ -131,6 +145,8 @@ class Work:
 
     def course(self, learner: str) -> Course:
         """The course of a learner of this tenant."""
+        if self.desk.damaged.get(learner) == self.tenant:
+            raise Unavailable(f"what is kept of {learner} is damaged; `mccpo verify` says more")
         found = self.writes.get("courses", {}).get(learner) or self.desk.courses.get(learner)
         if found is None or found.tenant != self.tenant:
             raise Missing(f"there is no learner {learner}")

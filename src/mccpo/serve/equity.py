@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 SMALLEST = 5
 """Learners of the smallest group that is shown: the numbers of fewer would be those of persons, and say little."""
 MOST_GROUPS = 20
-"""Groups of a label that are shown, the largest ones: a label with more values is a name, not a group."""
+"""Groups of a label that are compared, the largest ones: how many more there are is told."""
 
 
 class Estimate(NamedTuple):

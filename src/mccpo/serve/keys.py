@@ -2,17 +2,24 @@
 
 A key reads `mccpo_ID_SECRET`. The secret has 256 random bits, so that one round of SHA-256 protects it: there is
 nothing to guess, and a slow hash would only slow down every request. The file is read again when it changes, so that a
-key that is revoked stops working without a restart.
+key that is made or revoked is seen with the next request.
+
+A service whose file has never held a key asks for none. From the first key that it sees on it does, whatever becomes of
+the file: who revokes the last key, or loses the file, locks everybody out and lets nobody in.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import logging
+import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +27,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from mccpo import atomic
 from mccpo.errors import InputError
+from mccpo.serve.problems import Unavailable
 from mccpo.strict_json import dump_json
+
+log = logging.getLogger("mccpo.serve")
 
 Role: TypeAlias = Literal["client", "teacher", "auditor", "admin"]
 Right: TypeAlias = Literal["teach", "look", "override", "audit", "erase", "manage"]
@@ -71,11 +81,20 @@ class Key:
 
 @dataclass(frozen=True)
 class Caller:
-    """On whose behalf a request is made. `key` is the public part of the key, None where none is needed."""
+    """On whose behalf a request is made.
+
+    `key` is the public part of the key, None where none is needed; `label` is what it was given to be told apart by.
+    """
 
     tenant: str
     role: Role
     key: str | None = None
+    label: str = ""
+
+    @property
+    def signature(self) -> dict[str, str] | None:
+        """The key as the record names it, with the role it had; None where none is needed."""
+        return None if self.key is None else {"id": self.key, "role": self.role, "label": self.label}
 
     def may(self, right: Right) -> bool:
         """Whether the caller's role has a right."""
@@ -87,17 +106,28 @@ EVERYONE = Caller(LOCAL, "admin")
 
 
 class KeyFile:
-    """The keys in a file. Writing replaces the whole file, which only its owner may read."""
+    """The keys in a file. Writing replaces the whole file, which only its owner may read; writers take turns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._seen: tuple[int, int, int] | None = None
         self._keys: dict[str, Key] = {}
+        self._wrong = ""
         self._refresh()
+        self._asks = bool(self._keys)
 
     def __len__(self) -> int:
         """How many keys work now."""
         return sum(key.revoked is None for key in self.all())
+
+    @property
+    def asks(self) -> bool:
+        """Whether a key is asked for: not before there was one, and always from then on."""
+        self._look()
+        if self._keys and not self._asks:
+            self._asks = True
+            log.warning("there are keys in %s now: from here on, every request needs one", self.path)
+        return self._asks
 
     def all(self) -> list[Key]:
         """Every key there ever was, in the order of creation."""
@@ -114,36 +144,65 @@ class KeyFile:
             raise InputError("the label is too long, or not one line", fix="give at most 200 printable characters")
         secret = secrets.token_urlsafe(32)
         key = Key(secrets.token_hex(6), tenant, role, _hash(secret), _now(), label)  # type: ignore[arg-type]
-        self._write({**self._current(), key.id: key})
+        with self._turn() as keys:
+            self._write({**keys, key.id: key})
         return key, f"mccpo_{key.id}_{secret}"
 
     def revoke(self, id: str) -> Key:
         """Ends a key. It stays in the file, so that what it did can still be traced."""
-        keys = self._current()
-        if id not in keys:
-            raise InputError(f"{self.path} has no key {id!r}", fix="`mccpo keys list` names them")
-        keys[id] = replace(keys[id], revoked=keys[id].revoked or _now())
-        self._write(keys)
-        return keys[id]
+        with self._turn() as keys:
+            if id not in keys:
+                raise InputError(f"{self.path} has no key {id!r}", fix="`mccpo keys list` names them")
+            keys[id] = replace(keys[id], revoked=keys[id].revoked or _now())
+            self._write(keys)
+            return keys[id]
 
     def caller(self, text: str) -> Caller | None:
         """Whom a key belongs to; None where it does not work."""
-        self._refresh()
+        self._look()
         parts = _KEY.fullmatch(text)
         key = self._keys.get(parts[1]) if parts else None
         # A comparison is made in any case: how long the answer takes says nothing about which ids there are.
         right = hmac.compare_digest(_hash(parts[2] if parts else ""), key.sha256 if key else _hash("no key"))
-        return Caller(key.tenant, key.role, key.id) if key and right and key.revoked is None else None
+        return _holder(key) if right else None
 
     def holder(self, id: str) -> Caller | None:
         """Whom the key of an id belongs to, as long as it is not revoked."""
-        self._refresh()
-        key = self._keys.get(id)
-        return Caller(key.tenant, key.role, key.id) if key and key.revoked is None else None
+        self._look()
+        return _holder(self._keys.get(id))
 
-    def _current(self) -> dict[str, Key]:
-        self._refresh()
-        return dict(self._keys)
+    @contextmanager
+    def _turn(self) -> Iterator[dict[str, Key]]:
+        """The keys as they are now; until the block ends, no other process changes them.
+
+        The lock is that of the folder: the file itself is another one after each change.
+        """
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(folder, os.O_RDONLY)
+        except OSError as error:
+            raise InputError(
+                f"cannot write {self.path}: {error.strerror or error}", fix="choose a folder that you may write to"
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._seen = None  # to be read in any case
+            self._refresh()
+            yield dict(self._keys)
+        finally:
+            os.close(lock)
+
+    def _look(self) -> None:
+        """Reads the file again if it has changed; while it cannot be read, nobody is let in."""
+        try:
+            self._refresh()
+            self._wrong = ""
+        except (InputError, OSError) as error:
+            if str(error) != self._wrong:  # once, however many ask
+                log.error("the keys cannot be read, so that nobody is answered: %s", error)
+            self._wrong = str(error)
+            raise Unavailable("the keys of the service cannot be read now; its log says more") from error
 
     def _refresh(self) -> None:
         try:
@@ -172,6 +231,12 @@ def _read(path: Path) -> dict[str, Key]:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is no file of keys ({error})", fix="restore it, or create keys anew") from error
     return {key.id: key for key in keys}
+
+
+def _holder(key: Key | None) -> Caller | None:
+    if key is None or key.revoked is not None:
+        return None
+    return Caller(key.tenant, key.role, key.id, key.label)
 
 
 def _hash(secret: str) -> str:

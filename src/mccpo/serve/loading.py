@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from mccpo.errors import InputError
 from mccpo.serve import rows
+from mccpo.serve.again import reference_of
 from mccpo.serve.commands import Lapse, Request
 from mccpo.serve.course import Course
 from mccpo.serve.desk import Desk
 from mccpo.serve.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
 from mccpo.serve.record import Broken
 from mccpo.serve.release import Release
-from mccpo.serve.schema import DECISION, EVENT, LEARNER, REPLY, SESSION, STANDING
+from mccpo.serve.schema import DECISION, EVENT, LEARNER, NOTE, REPLY, SESSION, STANDING
+
+log = logging.getLogger("mccpo.serve")
 
 
 async def lay_out(
@@ -43,16 +48,30 @@ async def lay_out(
         request.learner for _, request in asked if isinstance(request, BeginSession | Next | Override | Erase | Lapse)
     }
     learners |= {one.learner for one in desk.sessions.values()} | {one.learner for one in desk.decisions.values()}
+    learners |= desk.identities.keys()
     desk.courses = {learner: known[learner] for learner in learners if learner in known}
     await _courses(connection, desk, learners - desk.courses.keys(), releases)
-    courses = [desk.courses.get(request.learner) for _, request in asked if isinstance(request, Next)]
+    courses = [desk.courses.get(request.learner) for _, request in asked if isinstance(request, Next | Override)]
     waiting = {one.decision for one in courses if one is not None and one.decision is not None}
     await _decisions(connection, desk, waiting)
     again = {one.number for one in desk.decisions.values() if one.id in waiting}
+    if any(isinstance(request, Override) for _, request in asked):
+        for row in await rows.rows_of(connection, NOTE, "number", again):
+            desk.notes[row.number] = rows.Note._make(row)
     again |= {one.outcome for one in desk.decisions.values() if one.outcome is not None}
+    again |= _told_by(desk.replies.values())
     for row in await rows.rows_of(connection, EVENT, "number", again):
         with suppress(Broken):
             desk.events[row.number] = rows.event_of(row)
+
+
+def _told_by(replies: Iterable[rows.Reply]) -> set[int]:
+    """The numbers of the events that replies are told by."""
+    found = set()
+    for one in replies:
+        with suppress(ValueError):
+            found.add(reference_of(one.answer).number or 0)
+    return found
 
 
 async def _decisions(connection: AsyncConnection, desk: Desk, ids: set[str]) -> None:
@@ -63,17 +82,23 @@ async def _decisions(connection: AsyncConnection, desk: Desk, ids: set[str]) -> 
 async def _identities(connection: AsyncConnection, desk: Desk, asked: list[tuple[str, Request]]) -> None:
     names = {(tenant, request.name) for tenant, request in asked if isinstance(request, Register)}
     erased = {request.learner for _, request in asked if isinstance(request, Erase)}
-    found = await rows.identities_named(connection, names)
-    found += map(rows.identity_of, await rows.rows_of(connection, LEARNER, "id", erased))
-    for one in found:
-        desk.lay_identity(one)
+    found = await rows.learners_named(connection, names)
+    for row in [*found, *await rows.rows_of(connection, LEARNER, "id", erased)]:
+        try:
+            desk.lay_identity(rows.identity_of(row))
+        except (ValueError, TypeError):
+            log.error("the labels of %s are damaged", row.id)  # whoever is registered again or erased loses them
+            desk.lay_identity(rows.Identity(row.id, row.tenant, row.name, None, row.registered, row.erased))
 
 
 async def _courses(connection: AsyncConnection, desk: Desk, learners: set[str], releases: dict[str, Release]) -> None:
     found = await rows.rows_of(connection, STANDING, "learner", learners)
-    unknown = {row.release for row in found} - releases.keys()
-    if unknown:
-        releases |= await rows.read_releases(connection, unknown)
+    for version in {row.release for row in found} - releases.keys():
+        with suppress(InputError):
+            releases |= await rows.read_releases(connection, [version])
     for row in found:
-        if row.release in releases:
+        try:
             desk.courses[row.learner] = rows.course_of(row, len(releases[row.release].actions))
+        except (KeyError, ValueError, TypeError) as error:
+            log.error("what is kept of %s is damaged: %r", row.learner, error)
+            desk.damaged[row.learner] = row.tenant

@@ -7,7 +7,7 @@ Times are text: RFC 3339, UTC, milliseconds. Ids are opaque: `lrn_…` a learner
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 By = Literal["policy", "fallback", "teacher"]
@@ -39,30 +39,39 @@ class EndSession:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next activity. A decision of the session that is still unanswered is answered again, not taken anew."""
+    """The next activity. A decision of the session that is still unanswered is answered again, while it is ready."""
 
     learner: str
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the activity of a decision went."""
+    """How the activity of a decision went.
+
+    `statement` is the id of the xAPI statement that tells it; `key` says by which key it came, if any.
+    """
 
     decision: str
     correct: bool
     hints: int | None = None
     seconds: float | None = None
+    statement: str | None = None
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A teacher's choice in the place of the policy's. It passes the same gate: an unready concept is refused."""
+    """A teacher's choice in the place of the policy's. It passes the same gate: an unready concept is refused.
+
+    `teacher` is who they say they are; `key` is the id, the role and the label of the key they came by, if any.
+    """
 
     learner: str
     concept: str
     reason: str
     teacher: str
     activity: str | None = None
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,7 @@ class Erase:
 
     learner: str
     cause: Literal["asked", "retention"] = "asked"
+    key: Mapping[str, str] | None = None
 
 
 # ---- answers
@@ -104,6 +114,11 @@ class DecisionView:
     - `certificate`: what the gate and the choice rest on; `by` and `reason`: who chose, and why it was not the policy.
     - `again`: this answer repeats an open decision that an earlier request has had.
     - `outcome`: what was reported for it, as far as it is known when it is listed.
+    - `teacher`, `key`: of an override, the name that the teacher gave, until the learner is erased; and the id,
+      role and label of the key they came by, null where the service asked for none.
+    - `supersedes`: the open decision that this one took the place of: by a teacher's choice, or because its concept was
+      no longer ready.
+    - `shadow`: where decisions are listed, what the release that looks on would have done.
     """
 
     id: str
@@ -120,6 +135,10 @@ class DecisionView:
     certificate: Mapping[str, Any]
     again: bool = False
     outcome: Mapping[str, Any] | None = None
+    teacher: str | None = None
+    key: Mapping[str, str] | None = None
+    supersedes: str | None = None
+    shadow: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +211,3 @@ class PresenceView:
 
 Answer = LearnerView | SessionView | DecisionView | OutcomeView | ErasureView
 A = TypeVar("A", LearnerView, SessionView, DecisionView, OutcomeView, ErasureView)
-
-_ANSWERS = {kind.__name__: kind for kind in (LearnerView, SessionView, DecisionView, OutcomeView, ErasureView)}
-
-
-def to_json(answer: Answer) -> dict[str, Any]:
-    """An answer as JSON values, with the name of its kind, to be kept under an idempotency key."""
-    return {"kind": type(answer).__name__, **asdict(answer)}
-
-
-def from_json(content: Mapping[str, Any]) -> Answer:
-    """The answer that `to_json` kept."""
-    return _ANSWERS[content["kind"]](**{name: value for name, value in content.items() if name != "kind"})

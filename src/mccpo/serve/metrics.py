@@ -61,12 +61,15 @@ class _Seen(Collector):
 
 
 _COUNTER = "mccpo_decisions"
+_SHADOW = ["tenant", "release"]
 _FAMILIES = (
     ("mccpo_learners", "Learners.", ["tenant"]),
     ("mccpo_decisions", "Decisions, by who chose.", ["tenant", "by"]),
     ("mccpo_decoupling_rate", "Share of answers that are right and bring no gain of mastery.", ["tenant"]),
     ("mccpo_fallback_rate", "Share of decisions for which the policy failed.", ["tenant"]),
     ("mccpo_override_rate", "Share of decisions that teachers took.", ["tenant"]),
+    ("mccpo_shadow_agreement_rate", "Share of decisions in which a shadow would have done the same.", _SHADOW),
+    ("mccpo_shadow_failure_rate", "Share of decisions in which a shadow gave no answer.", _SHADOW),
     ("mccpo_cost", "Discounted cost of a session of the whole horizon, at the pace seen.", ["tenant", "cost"]),
     ("mccpo_budget", "The budget of that cost.", ["tenant", "cost"]),
     ("mccpo_group_gap", "The furthest that groups lie apart.", ["tenant", "label", "measure"]),
@@ -82,6 +85,9 @@ def _values(report: dict[str, Any]) -> Iterator[tuple[str, list[str], float | No
             yield "mccpo_decisions", [by], count
     for name in ("decoupling", "fallback", "override"):
         yield f"mccpo_{name}_rate", [], report[name]["rate"]
+    for version, shadow in report["shadows"].items():
+        yield "mccpo_shadow_agreement_rate", [version], shadow["agrees"]["rate"]
+        yield "mccpo_shadow_failure_rate", [version], shadow["failed"]["rate"]
     for cost, found in report["costs"].items():
         yield "mccpo_cost", [cost], found["full"]
         yield "mccpo_budget", [cost], found["budget"]

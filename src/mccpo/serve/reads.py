@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from mccpo.errors import InputError
 from mccpo.serve import gate, rows
-from mccpo.serve.commands import decision_view
 from mccpo.serve.course import Course
 from mccpo.serve.messages import ConceptState, DecisionView, LearnerView, PresenceView, StateView
 from mccpo.serve.problems import Gone, Missing, Unavailable
@@ -22,8 +23,12 @@ from mccpo.serve.rows import Decided, Identity, Note
 from mccpo.serve.schema import DECISION, EVENT, LEARNER, NOTE, STANDING
 from mccpo.serve.standing import mastery
 from mccpo.serve.store import Store, cause
+from mccpo.serve.views import decision_view
 
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
+_DECIDED = ("session", "activity", "by", "reason", "propensity", "release", "supersedes", "shadow", "certificate")
+EXPORTED = ("learner", "concept", "item", "order", "time", *_REPORTED, "decision", *_DECIDED)
+"""The columns of an export, besides a `group_…` for each label."""
 
 
 class Reading:
@@ -50,17 +55,32 @@ async def identity(connection: AsyncConnection, tenant: str, learner: str) -> Id
     for row in await rows.rows_of(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant):
         if row.erased is not None:
             raise Gone(f"the learner {learner} was erased")
-        return rows.identity_of(row)
+        return who(row)
     raise Missing(f"there is no learner {learner}")
+
+
+def who(row: Row[Any]) -> Identity:
+    """Who a learner is by a row; what is damaged cannot be told."""
+    try:
+        return rows.identity_of(row)
+    except (ValueError, TypeError) as error:
+        raise Unavailable(_damaged(row.id)) from error
+
+
+def _damaged(learner: str) -> str:
+    return f"what is kept of {learner} is damaged; `mccpo verify` says more"
 
 
 async def course(connection: AsyncConnection, tenant: str, learner: str, releases: dict[str, Release]) -> Course:
     """The course of a learner of a tenant; its release is added to `releases`."""
     await identity(connection, tenant, learner)
-    row = (await rows.rows_of(connection, STANDING, "learner", [learner]))[0]
-    if row.release not in releases:
-        releases |= await rows.read_releases(connection, [row.release])
-    return rows.course_of(row, len(releases[row.release].actions))
+    try:
+        row = (await rows.rows_of(connection, STANDING, "learner", [learner]))[0]
+        if row.release not in releases:
+            releases |= await rows.read_releases(connection, [row.release])
+        return rows.course_of(row, len(releases[row.release].actions))
+    except (InputError, IndexError, KeyError, ValueError, TypeError) as error:
+        raise Unavailable(_damaged(learner)) from error
 
 
 def learner_view(one: Identity) -> LearnerView:
@@ -80,8 +100,8 @@ async def presences(
     found = []
     for row in await connection.execute(query.offset(skip).limit(limit)):
         K = np.frombuffer(row.mastery, "<f8")
-        who = learner_view(rows.identity_of(row))
-        found.append(PresenceView(who, told(row.active), row.session, int((theta <= K).sum()), len(K)))
+        mastered = int((theta <= K).sum())
+        found.append(PresenceView(learner_view(who(row)), told(row.active), row.session, mastered, len(K)))
     return found
 
 
@@ -103,6 +123,12 @@ def state_view(course: Course, release: Release) -> StateView:
         release=release.version,
         concepts=tuple(concepts),
     )
+
+
+async def check_learner(connection: AsyncConnection, tenant: str, learner: str) -> None:
+    """Refuses a learner who is not a tenant's; one who was erased is, and so are the decisions that stay."""
+    if not await rows.rows_of(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant):
+        raise Missing(f"there is no learner {learner}")
 
 
 async def decisions(
@@ -133,7 +159,7 @@ async def decisions(
     kept = await rows.rows_of(connection, NOTE, "number", [one.number for one in found])
     notes = {row.number: Note._make(row) for row in kept}
     return [
-        decision_view(events[one.number], outcome=events.get(one.outcome or 0), note=notes.get(one.number))
+        decision_view(events[one.number], outcome=events.get(one.outcome or 0), note=notes.get(one.number), shadow=True)
         for one in found
     ]
 
@@ -141,7 +167,7 @@ async def decisions(
 async def exported(connection: AsyncConnection, chunk: Sequence[DecisionView]) -> list[dict[str, Any]]:
     """Decisions as rows of a log, in the words of the canonical table; labels are its groups."""
     kept = await rows.rows_of(connection, LEARNER, "id", {one.learner for one in chunk})
-    labels = {row.id: rows.identity_of(row).labels or {} for row in kept}
+    labels = {row.id: who(row).labels or {} for row in kept}
     found = []
     for one in chunk:
         outcome = one.outcome or {}
@@ -151,33 +177,31 @@ async def exported(connection: AsyncConnection, chunk: Sequence[DecisionView]) -
             "item": f"{one.concept}/{one.activity}",
             "order": one.number,
             "time": one.at,
-            **{
-                name: outcome.get(name)
-                for name in ("correct", "hints", "seconds", "counted", "late", "before", "after")
-            },
+            **{name: outcome.get(name) for name in _REPORTED},
             "decision": one.id,
-            "session": one.session,
-            "activity": one.activity,
-            "by": one.by,
-            "reason": one.reason,
-            "propensity": one.propensity,
-            "release": one.release,
-            "certificate": one.certificate,
+            **{name: getattr(one, name) for name in _DECIDED},
         }
         found.append(row | {f"group_{name}": value for name, value in labels.get(one.learner, {}).items()})
     return found
 
 
+async def labels(connection: AsyncConnection, tenant: str) -> list[str]:
+    """The names of all labels that learners of a tenant have."""
+    mine = (LEARNER.c.tenant == tenant) & LEARNER.c.labels.is_not(None)
+    told = (await connection.execute(select(LEARNER.c.labels).where(mine).distinct())).scalars()
+    return sorted({name for text in told for name in json.loads(text)})
+
+
 async def everything(connection: AsyncConnection, tenant: str, learner: str, state: StateView) -> dict[str, Any]:
     """All that is kept about a learner: who they are, where they stand, every event, and words about them."""
-    who = await identity(connection, tenant, learner)
+    one = await identity(connection, tenant, learner)
     events = [
         {"number": event.number, "at": told(event.at), "kind": event.kind, **event.content}
         async for event in _events(connection, learner)
     ]
     notes = await rows.rows_of(connection, NOTE, "learner", [learner])
     return {
-        "learner": learner_view(who),
+        "learner": learner_view(one),
         "state": state,
         "events": events,
         "notes": [{"number": row.number, "teacher": row.teacher, "reason": row.reason} for row in notes],

@@ -5,7 +5,8 @@ text, so that no event can be changed, taken out, added or moved without every l
 learner is never enters an event: events know the opaque id only.
 
 kinds      what it says
-learner    a learner was registered, with the release that mastery starts from
+learner    a learner was registered, with the release that mastery starts from, and what seals name and labels
+labels     a learner has other labels; with what seals them and the name now
 session    a session began or ended
 decision   the policy, or the rule that stands in for it, chose an activity; with its certificate
 override   a teacher chose one; with its certificate, and what seals the teacher's words, which are kept apart
@@ -22,7 +23,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-Kind: TypeAlias = Literal["learner", "session", "decision", "override", "outcome", "erasure"]
+Kind: TypeAlias = Literal["learner", "labels", "session", "decision", "override", "outcome", "erasure"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _ENVELOPE = ("number", "at", "kind", "tenant", "learner", "content")
 

@@ -25,7 +25,7 @@ from mccpo.errors import InputError
 from mccpo.learner import BKT
 from mccpo.serve.network import Filter, Network, Shape, network_of
 from mccpo.serve.parameters import Activity, Prices, Tutor, read_tutor
-from mccpo.strict_json import read_json
+from mccpo.strict_json import canonical_json, read_json, sha256_json
 
 FORMAT = "mccpo-release/1"
 _POLICIES = "mccpo-policies/1"
@@ -133,6 +133,7 @@ def load_release(run: Path, *, part: str | None = None, method: str = "mc-cpo", 
         raise InputError(f"{path} has the format {document.get('format')!r}", fix=f"give one of {_POLICIES}")
     tensors = _tensors(run / _TENSORS, document.get("sha256"))
     try:
+        _check_parts(document)
         name = _part(document["parts"], part, method)
         found = document["parts"][name]
         content = {key: found[key] for key in ("environment", "parameters", "actions", "network", "budgets")}
@@ -142,7 +143,7 @@ def load_release(run: Path, *, part: str | None = None, method: str = "mc-cpo", 
             raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=_AGAIN)
         if not 0 <= seed < len(parameters):
             raise InputError(f"there is no seed {seed}", fix=f"choose from 0 to {len(parameters) - 1}")
-        return build_release(canonical(content), parameters[seed].astype("<f4").tobytes())
+        return build_release(canonical_json(content), parameters[seed].astype("<f4").tobytes())
     except InputError as error:
         raise InputError(f"{path}: {error.what}", fix=error.fix) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -161,11 +162,6 @@ def build_release(description: str, weights: bytes, *, version: str | None = Non
         return _release(found, content, description, weights)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the release {found} is damaged ({error!r})", fix=_AGAIN) from error
-
-
-def canonical(value: Any) -> str:
-    """JSON in the one form that is hashed: keys sorted, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _release(version: str, content: dict[str, Any], description: str, weights: bytes) -> Release:
@@ -189,9 +185,9 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         rule=_RULES[method["filter"]],
         budgets=_budgets(content["budgets"]),
         sha256=Hashes(
-            policy=_sha256(canonical(policy).encode() + b"\0" + weights),
-            curriculum=_sha256(canonical(json.loads(json_format.render(tutor.curriculum.to_raw()))).encode()),
-            learner=_sha256(canonical(tutor.learning).encode()),
+            policy=_sha256(canonical_json(policy).encode() + b"\0" + weights),
+            curriculum=sha256_json(json.loads(json_format.render(tutor.curriculum.to_raw()))),
+            learner=sha256_json(tutor.learning),
         ),
         description=description,
         weights=weights,
@@ -211,6 +207,13 @@ def _check_policy(
         raise InputError("its weights do not fit its network", fix=_AGAIN)
     if not np.isfinite(parameters).all():
         raise InputError("its weights are not finite numbers", fix=_AGAIN)
+
+
+def _check_parts(document: Mapping[str, Any]) -> None:
+    """Refuses what was edited after the run had saved it, such as an edge; older runs do not say what they saved."""
+    saved = document.get("parts_sha256")
+    if saved is not None and saved != sha256_json(document["parts"]):
+        raise InputError("its curriculum, or what else it says of its parts, is not what the run saved", fix=_AGAIN)
 
 
 def _part(parts: Mapping[str, Any], part: str | None, method: str) -> str:

@@ -40,10 +40,19 @@ class Releases:
         shadow = None if _is(self.shadow, release) else self.shadow
         return Releases(release, self.current, shadow, self.share if shadow else 0.0)
 
-    def roll_back(self) -> Releases:
-        """Lets the release before decide again, and keeps this one, so that rolling back twice changes nothing."""
+    def roll_back(self, to: str | None = None) -> Releases:
+        """Lets the release before decide again, and keeps this one: rolled back once more, it decides again.
+
+        Whoever names the version `to` roll back to may ask twice: the second time, it decides already.
+        """
+        if to == self.current.version:
+            return self
         if self.previous is None:
             raise InputError("there is no release to roll back to", fix="load one")
+        if to not in (None, self.previous.version):
+            raise InputError(
+                f"the release before is {self.previous.version}, not {to}", fix="roll back to that one, or load a run"
+            )
         return self.load(self.previous)
 
     def watch(self, release: Release | None, share: float = 1.0) -> Releases:
@@ -58,6 +67,15 @@ class Releases:
             return None
         hashed = hashlib.sha256(f"{self.shadow.version}/{learner}".encode()).digest()
         return self.shadow if int.from_bytes(hashed[:8], "big") < self.share * 2**64 else None
+
+    def told(self) -> dict[str, Any]:
+        """The live set as JSON values."""
+        return {
+            "current": _told(self.current),
+            "previous": None if self.previous is None else _told(self.previous),
+            "shadow": None if self.shadow is None else _told(self.shadow),
+            "share": self.share,
+        }
 
 
 def check_compatible(current: Release, other: Release) -> None:
@@ -92,6 +110,11 @@ def look_on(shadow: Release, standing: Standing, uniform: float, served: Decisio
         "agrees": own.action == served.action,
         "chance_of_served": chance,
     }
+
+
+def _told(release: Release) -> dict[str, Any]:
+    names = ("version", "part", "method", "seed")
+    return {**{name: getattr(release, name) for name in names}, "sha256": release.sha256._asdict()}
 
 
 def _is(one: Release | None, other: Release) -> bool:

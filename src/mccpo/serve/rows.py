@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.serve.course import Course
-from mccpo.serve.record import Event, Head, canonical, unseal
+from mccpo.serve.record import Event, Head, canonical, commitment, unseal
 from mccpo.serve.release import Release, build_release
 from mccpo.serve.schema import DECISION, EVENT, HEAD, LEARNER, NOTE, RELEASE, REPLY, SESSION, STANDING
 from mccpo.serve.standing import Standing
@@ -22,7 +23,10 @@ CHUNK = 500
 
 
 class Identity(NamedTuple):
-    """Who a learner is, by the tenant's own name; name and labels are None once erased."""
+    """Who a learner is, by the tenant's own name; name and labels are None once erased.
+
+    `salt` is that with which an event seals the two. It goes with them, and records of old have none.
+    """
 
     id: str
     tenant: str
@@ -30,10 +34,21 @@ class Identity(NamedTuple):
     labels: Mapping[str, str] | None
     registered: int
     erased: int | None = None
+    salt: str | None = None
+
+    @property
+    def seal(self) -> str | None:
+        """What the event says of name and labels, None where it says nothing."""
+        if self.salt is None or self.name is None or self.labels is None:
+            return None
+        return commitment(self.salt, self.name, canonical(self.labels))
 
 
 class Decided(NamedTuple):
-    """A decision in short; `outcome` is the number of the event that reported it."""
+    """A decision in short.
+
+    `outcome` is the number of the event that reported it, `statement` the id of the xAPI statement it came by, if any.
+    """
 
     id: str
     number: int
@@ -43,6 +58,7 @@ class Decided(NamedTuple):
     concept: str
     activity: str
     outcome: int | None = None
+    statement: str | None = None
 
 
 class Sitting(NamedTuple):
@@ -67,7 +83,7 @@ class Note(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer kept under an idempotency key: the hash of its request, and what was said."""
+    """What is kept under an idempotency key: the hash of its request, and what was answered or which event tells it."""
 
     id: str
     request: str
@@ -91,14 +107,24 @@ async def rows_of(
     return found
 
 
-async def identities_named(connection: AsyncConnection, names: Collection[tuple[str, str]]) -> list[Identity]:
-    """The learners of (tenant, name)."""
-    found: list[Identity] = []
+async def learners_named(connection: AsyncConnection, names: Collection[tuple[str, str]]) -> list[Row[Any]]:
+    """The rows of the learners of (tenant, name)."""
+    found: list[Row[Any]] = []
     wanted = list(names)
     for start in range(0, len(wanted), CHUNK):
         chunk = wanted[start : start + CHUNK]
         matching = select(LEARNER).where(tuple_(LEARNER.c.tenant, LEARNER.c.name).in_(chunk))
-        found += map(identity_of, (await connection.execute(matching)).all())
+        found += (await connection.execute(matching)).all()
+    return found
+
+
+async def decisions_by_statement(connection: AsyncConnection, statements: Collection[tuple[str, str]]) -> list[Decided]:
+    """The decisions whose outcomes came by statements, each given by (tenant, id)."""
+    found: list[Decided] = []
+    wanted = list(statements)
+    for start in range(0, len(wanted), CHUNK):
+        matching = tuple_(DECISION.c.tenant, DECISION.c.statement).in_(wanted[start : start + CHUNK])
+        found += map(Decided._make, (await connection.execute(select(DECISION).where(matching))).all())
     return found
 
 
@@ -124,7 +150,7 @@ async def read_releases(connection: AsyncConnection, versions: Collection[str]) 
 
 def identity_of(row: Row[Any]) -> Identity:
     labels = None if row.labels is None else json.loads(row.labels)
-    return Identity(row.id, row.tenant, row.name, labels, row.registered, row.erased)
+    return Identity(row.id, row.tenant, row.name, labels, row.registered, row.erased, row.salt)
 
 
 def event_of(row: Row[Any]) -> Event:
@@ -132,9 +158,11 @@ def event_of(row: Row[Any]) -> Event:
 
 
 def course_of(row: Row[Any], actions: int) -> Course:
-    """The course in a row; `actions` are those of its release."""
+    """The course in a row; `actions` are those of its release. ValueError or TypeError where it cannot be one."""
     previous = None
     if row.previous is not None:
+        if len(row.previous) != -(-actions // 8):
+            raise ValueError("the ready actions are of another curriculum")
         previous = np.unpackbits(np.frombuffer(row.previous, np.uint8), count=actions).astype(bool)
     standing = Standing(
         K=np.frombuffer(row.mastery, "<f8").astype(np.float64),
@@ -143,6 +171,10 @@ def course_of(row: Row[Any], actions: int) -> Course:
         last=row.last,
         previous=previous,
     )
+    if not 0 < len(standing.K) == len(standing.practised) or actions % len(standing.K):
+        raise ValueError("the mastery is of another curriculum")
+    if not all(isinstance(number, int) for number in (standing.t, standing.last or 0, row.began, row.active)):
+        raise TypeError("a number is none")
     return Course(
         row.learner, row.tenant, row.release, standing, row.session, row.began, row.active, row.decision, row.erased
     )
@@ -167,6 +199,15 @@ async def write_releases(connection: AsyncConnection, releases: Iterable[Release
     rows = [{"version": one.version, "description": one.description, "weights": one.weights} for one in releases]
     if rows:
         await connection.execute(_insert(connection, RELEASE).on_conflict_do_nothing(), rows)
+
+
+async def write_and_remove(connection: AsyncConnection, size: int) -> None:
+    """Writes so many bytes where replies are kept, and removes them: both are on the disk with the commit."""
+    id = secrets.token_hex(16)
+    await connection.execute(
+        insert(REPLY).values(id=id, request="", answer=secrets.token_hex(size // 2), learner="", at=0)
+    )
+    await connection.execute(delete(REPLY).where(REPLY.c.id == id))
 
 
 async def write_courses(connection: AsyncConnection, courses: Iterable[Course]) -> None:

@@ -1,7 +1,7 @@
 """The tables of the record. `migrations/` makes them; a test holds the two together.
 
-Identities and words about learners are in tables of their own (`learner`, `note`, `reply`), so that they can be erased
-and the chain of events still holds. `standing`, `decision` and `head` can be rebuilt from the events: they are what the
+Identities and words about learners are in tables of their own (`learner`, `note`), so that they can be erased and the
+chain of events still holds. `standing`, `decision` and `head` can be rebuilt from the events: they are what the
 service reads instead of replaying, and what `verify` compares with the replay.
 """
 
@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -29,6 +30,17 @@ RELEASE = Table(
     Column("version", String(128), primary_key=True),
     Column("description", Text, nullable=False),  # with the weights, all that `build_release` needs
     Column("weights", LargeBinary, nullable=False),
+)
+
+LIVE = Table(
+    "live",
+    METADATA,
+    Column("one", Integer, primary_key=True, autoincrement=False),  # there is one row, or none yet
+    Column("named", String(128), nullable=False),  # the release that the service was started with
+    Column("current", String(128), nullable=False),
+    Column("previous", String(128)),
+    Column("shadow", String(128)),
+    Column("share", Float, nullable=False),
 )
 
 EVENT = Table(
@@ -61,6 +73,7 @@ LEARNER = Table(
     Column("labels", Text),
     Column("registered", BigInteger, nullable=False),
     Column("erased", BigInteger),
+    Column("salt", String(64)),  # with which an event seals name and labels; null once erased
     UniqueConstraint("tenant", "name", name="learner_by_name"),
     Index("learner_of_tenant", "tenant", "id"),
 )
@@ -94,7 +107,9 @@ DECISION = Table(
     Column("concept", Text, nullable=False),
     Column("activity", Text, nullable=False),
     Column("outcome", BigInteger),  # the number of the event that reports it
+    Column("statement", String(36)),  # the id of the xAPI statement that it came by
     Index("decision_of_tenant", "tenant", "number"),
+    Index("decision_of_statement", "tenant", "statement", unique=True),
 )
 
 SESSION = Table(
@@ -123,7 +138,7 @@ REPLY = Table(
     METADATA,
     Column("id", String(64), primary_key=True),  # the hash of tenant and idempotency key
     Column("request", String(64), nullable=False),
-    Column("answer", Text, nullable=False),
+    Column("answer", Text, nullable=False),  # of a request about a learner, only which event it is told by
     Column("learner", String(32), nullable=False, index=True),
     Column("at", BigInteger, nullable=False, index=True),
 )

@@ -6,6 +6,8 @@ of another exists.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -13,8 +15,9 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from mccpo.serve import reads, rows
+from mccpo.serve import reads, releases_kept, rows
 from mccpo.serve.commands import Lapse, Request
 from mccpo.serve.course import Course, follow
 from mccpo.serve.desk import Happened, Terms
@@ -35,15 +38,20 @@ from mccpo.serve.messages import (
     StateView,
 )
 from mccpo.serve.problems import Missing, Unavailable
+from mccpo.serve.record import Head
 from mccpo.serve.release import Release
 from mccpo.serve.releases import Releases, check_compatible
+from mccpo.serve.replies import Once, Replies
 from mccpo.serve.rows import Identity
-from mccpo.serve.schema import LEARNER, RELEASE, REPLY, STANDING
+from mccpo.serve.schema import EVENT, HEAD, LEARNER, RELEASE, REPLY, STANDING
 from mccpo.serve.store import Store, cause
 from mccpo.serve.writer import Writer
 
+log = logging.getLogger("mccpo.serve")
+
 ViewT = TypeVar("ViewT")
 _RANDOM = random.SystemRandom()
+_HEAD = select(HEAD.c.number, HEAD.c.hash, HEAD.c.at)
 
 
 def wall_clock() -> int:
@@ -66,16 +74,13 @@ class Service:
         self.store = store
         self.terms = terms or Terms()
         self._writer = Writer(store, releases, self.terms, clock, draw)
-        self._label_listeners: list[Callable[[str, str, Mapping[str, str]], None]] = []
+        self._changing = asyncio.Lock()
+        self.replies = Replies(store, clock, self.terms.reply_seconds)
 
     async def __aenter__(self) -> Self:
         await self.store.open()
         try:
-            async with self.store.reading() as connection:
-                version = (await connection.execute(select(RELEASE.c.version).limit(1))).scalar()
-                kept = await rows.read_releases(connection, [] if version is None else [version])
-            for release in kept.values():  # all that are on record are alike in this
-                check_compatible(release, self.release)
+            await self._resume()
         except BaseException:
             await self.store.close()
             raise
@@ -90,13 +95,31 @@ class Service:
 
     @property
     def releases(self) -> Releases:
-        """The live releases. Others may be set at any time; the next batch of requests is decided by them."""
+        """The live releases."""
         return self._writer.live
 
-    @releases.setter
-    def releases(self, live: Releases) -> None:
-        check_compatible(self._writer.live.current, live.current)
-        self._writer.live = live
+    async def change_releases(self, change: Callable[[Releases], Releases], once: Once | None = None) -> dict[str, Any]:
+        """Makes other releases live, for the next batch of requests on and after a restart too; tells them.
+
+        With `once` the change is made once, and asked for again it is answered as the first time: the answer is kept
+        with the change.
+        """
+        async with self._changing:
+            try:
+                async with self.store.writing() as (connection, _):
+                    found = None if once is None else await self.replies.found(connection, once)
+                    if found is not None:
+                        return dict(found)
+                    live = change(self.releases)
+                    check_compatible(self.release, live.current)
+                    await releases_kept.keep(connection, self._writer.named, live)
+                    answer = live.told()
+                    if once is not None:
+                        await self.replies.keep(connection, once, answer)
+            except (SQLAlchemyError, OSError) as error:
+                raise Unavailable(f"the database failed: {cause(error)}") from error
+            self._writer.live = live
+            return answer
 
     @property
     def release(self) -> Release:
@@ -106,10 +129,7 @@ class Service:
 
     async def register(self, tenant: str, request: Register, key: str | None = None) -> LearnerView:
         """Registers a learner by the tenant's own name; one who is known gets these labels."""
-        answer = await self._write(LearnerView, tenant, request, key)
-        for listener in self._label_listeners:
-            listener(tenant, answer.id, answer.labels)
-        return answer
+        return await self._write(LearnerView, tenant, request, key)
 
     async def begin_session(self, tenant: str, request: BeginSession, key: str | None = None) -> SessionView:
         return await self._write(SessionView, tenant, request, key)
@@ -132,7 +152,10 @@ class Service:
         return await self._write(ErasureView, tenant, request, key)
 
     async def tidy(self) -> int:
-        """Ends sessions that were left, erases whom retention names, drops old replies; counts the first two."""
+        """Ends sessions that were left, erases whom retention names, drops old replies; counts the first two.
+
+        Who cannot be tidied, because what is kept of them is damaged, keeps nobody else from it.
+        """
         now, terms = self._writer.clock(), self.terms
         async with self._reading() as connection:
             left = STANDING.c.session.is_not(None) & (STANDING.c.active < now - terms.session_seconds * 1000)
@@ -143,14 +166,20 @@ class Service:
                 old = ~STANDING.c.erased & (STANDING.c.active < now - terms.retention_seconds * 1000)
                 found = await connection.execute(select(STANDING).where(old))
                 requests += [(row.tenant, Erase(row.learner, "retention")) for row in found]
+        done, failed = 0, []
         for tenant, request in requests:
-            await self._writer.submit(tenant, request)
+            try:
+                done += await self._writer.submit(tenant, request) is not None
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            log.warning("%d of %d left as they are, the last because: %s", len(failed), len(requests), failed[-1])
         try:
             async with self.store.writing() as (writing, _):
                 await writing.execute(delete(REPLY).where(REPLY.c.at < now - terms.reply_seconds * 1000))
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(f"the database failed: {cause(error)}") from error
-        return len(requests)
+        return done
 
     # ---- what reads
 
@@ -161,17 +190,17 @@ class Service:
     async def named(self, tenant: str, name: str) -> LearnerView:
         """The learner of a tenant's own name."""
         async with self._reading() as connection:
-            found = await rows.identities_named(connection, [(tenant, name)])
+            found = await rows.learners_named(connection, [(tenant, name)])
         if not found:
             raise Missing("there is no learner of that name")
-        return reads.learner_view(found[0])
+        return reads.learner_view(reads.who(found[0]))
 
     async def learners(self, tenant: str, *, after: str = "", limit: int = 100) -> list[LearnerView]:
         """A tenant's learners in the order of their ids, from the one after `after`."""
         mine = (LEARNER.c.tenant == tenant) & LEARNER.c.erased.is_(None) & (LEARNER.c.id > after)
         async with self._reading() as connection:
             found = await connection.execute(select(LEARNER).where(mine).order_by(LEARNER.c.id).limit(limit))
-            return [reads.learner_view(rows.identity_of(row)) for row in found]
+            return [reads.learner_view(reads.who(row)) for row in found]
 
     async def present(self, tenant: str, part: str = "", *, skip: int = 0, limit: int = 50) -> list[PresenceView]:
         """A tenant's learners whose name has `part` in it, who was heard of last first."""
@@ -188,7 +217,7 @@ class Service:
         """Where a learner stands: mastery, what is ready, and what is locked by which prerequisites."""
         async with self._reading() as connection:
             course = await reads.course(connection, tenant, learner, self._writer.releases)
-            return reads.state_view(course, self._writer.releases[course.release])
+        return reads.state_view(course, self.release)  # by the gate that the next decision will pass
 
     async def decision(self, tenant: str, decision: str) -> DecisionView:
         async with self._reading() as connection:
@@ -197,11 +226,19 @@ class Service:
             raise Missing(f"there is no decision {decision}")
         return found[0]
 
+    async def told_by(self, tenant: str, statement: str) -> str | None:
+        """The decision whose outcome an xAPI statement has reported, if it has."""
+        async with self._reading() as connection:
+            found = await rows.decisions_by_statement(connection, [(tenant, statement)])
+        return found[0].id if found else None
+
     async def decisions(
         self, tenant: str, *, learner: str | None = None, after: int = 0, limit: int = 100
     ) -> list[DecisionView]:
-        """Decisions in the order of the record, from the one after number `after`."""
+        """Decisions in the order of the record, from the one after number `after`, of one learner or of all."""
         async with self._reading() as connection:
+            if learner is not None:
+                await reads.check_learner(connection, tenant, learner)
             return await reads.decisions(connection, tenant, learner=learner, after=after, limit=limit)
 
     async def latest(
@@ -230,6 +267,11 @@ class Service:
                 return
             after = chunk[-1].number
 
+    async def export_columns(self, tenant: str) -> list[str]:
+        """The columns of an export: those that all rows have, and one for each label that learners have now."""
+        async with self._reading() as connection:
+            return [*reads.EXPORTED, *(f"group_{name}" for name in await reads.labels(connection, tenant))]
+
     async def export_learner(self, tenant: str, learner: str) -> dict[str, Any]:
         """All that is kept about one learner."""
         state = await self.state(tenant, learner)
@@ -237,10 +279,9 @@ class Service:
             return await reads.everything(connection, tenant, learner, state)
 
     async def ready(self) -> None:
-        """Raises `Unavailable` unless the database can be written to now."""
+        """Raises `Unavailable` unless the database can be written to now, and has room for what comes next."""
         try:
-            async with self.store.writing() as (connection, head):
-                await rows.write_head(connection, head)
+            await self.store.check_room()
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(f"the database failed: {cause(error)}") from error
 
@@ -251,30 +292,48 @@ class Service:
         self._writer.listeners.append(listener)
 
     def listen_labels(self, listener: Callable[[str, str, Mapping[str, str]], None]) -> None:
-        """Calls `listener` with tenant, learner and labels at every registration: events do not tell them."""
-        self._label_listeners.append(listener)
+        """Calls `listener` with tenant, learner and labels once they are kept: events do not tell them.
+
+        An answer that is given again for its idempotency key keeps nothing, and is not told.
+        """
+        self._writer.label_listeners.append(listener)
 
     @property
     def releases_on_record(self) -> Mapping[str, Release]:
         """The releases of all events that were heard or replayed so far, by version."""
         return self._writer.releases
 
-    async def identities(self) -> AsyncIterator[Identity]:
-        """Who all learners are that were not erased."""
+    async def identities(self, learners: Collection[str] | None = None) -> AsyncIterator[Identity]:
+        """Who learners are that were not erased: all of them, or some by id."""
+        present = LEARNER.c.erased.is_(None)
         async with self._reading() as connection:
-            for row in await connection.execute(select(LEARNER).where(LEARNER.c.erased.is_(None))):
-                yield rows.identity_of(row)
+            if learners is None:
+                found = (await connection.execute(select(LEARNER).where(present))).all()
+            else:
+                found = await rows.rows_of(connection, LEARNER, "id", learners, present)
+        for row in found:
+            yield rows.identity_of(row)
 
-    async def happened(self) -> AsyncIterator[Happened]:
-        """Replays the record from its beginning."""
-        courses: dict[str, Course] = {}
+    async def newest(self) -> int:
+        """The number of the last event on record, whoever wrote it."""
+        async with self._reading() as connection:
+            return int((await connection.execute(select(HEAD.c.number))).scalar_one())
+
+    async def happened(self, after: int = 0, courses: dict[str, Course] | None = None) -> AsyncIterator[Happened]:
+        """Replays the record from the event after a number on.
+
+        `courses` are where learners were at that event. They follow what happens; who is not among them is looked up.
+        """
+        courses = {} if courses is None else courses
         async with self._reading() as connection:
             versions = (await connection.execute(select(RELEASE.c.version))).scalars().all()
             missing = set(versions) - self._writer.releases.keys()
             self._writer.releases |= await rows.read_releases(connection, missing)
-            async for row in rows.events_after(connection):
+            async for row in rows.events_after(connection, after):
                 event = rows.event_of(row)
                 before = courses.get(event.learner)
+                if before is None and after:
+                    before = await self._course_at(connection, event.learner, after)
                 courses[event.learner] = follow(before, event, self._writer.releases)
                 yield Happened(event, before, courses[event.learner])
 
@@ -284,6 +343,25 @@ class Service:
             return int((await connection.execute(select(func.count()).select_from(LEARNER))).scalar_one())
 
     # ---- within
+
+    async def _course_at(self, connection: AsyncConnection, learner: str, number: int) -> Course | None:
+        """Where a learner was at an event, by all that had happened to them."""
+        found: Course | None = None
+        theirs = (EVENT.c.learner == learner) & (EVENT.c.number <= number)
+        async for row in rows.events_after(connection, 0, theirs):
+            found = follow(found, rows.event_of(row), self._writer.releases)
+        return found
+
+    async def _resume(self) -> None:
+        """Goes on with the releases that were live, if there is a record already."""
+        async with self.store.reading() as connection:
+            version = (await connection.execute(select(RELEASE.c.version).limit(1))).scalar()
+            found = await rows.read_releases(connection, [] if version is None else [version])
+            for release in found.values():  # all that are on record are alike in this
+                check_compatible(release, self.release)
+            live = releases_kept.resumed(await releases_kept.kept(connection), self.releases)
+            self._writer.check_clock(Head._make((await connection.execute(_HEAD)).one()))
+        self._writer.live = live
 
     async def _write(self, kind: type[ViewT], tenant: str, request: Request, key: str | None) -> ViewT:
         answer = await self._writer.submit(tenant, request, key)

@@ -14,7 +14,7 @@ from mccpo.serve.monitor import BOUNDS
 class Settings:
     """The settings of the web side.
 
-    - `keys`: who may call; with None, everybody on the loopback, and nobody else.
+    - `keys`: who may call; with None, or while there is no key, everybody on the loopback, and nobody else.
     - `rate`, `burst`: requests a second of one key in the long run, and at once.
     - `most_bytes`: the largest body of a request that is read.
     - `runs`: the folder that releases can be loaded from.
@@ -27,3 +27,8 @@ class Settings:
     most_bytes: int = 256 * 1024
     runs: Path | None = None
     bounds: Mapping[str, float] = field(default_factory=lambda: dict(BOUNDS))
+
+    @property
+    def asking(self) -> KeyFile | None:
+        """The keys, if one is asked for now; None while whoever is on the loopback is answered without."""
+        return self.keys if self.keys is not None and self.keys.asks else None

@@ -3,26 +3,35 @@
 It checks the chain of hashes; rebuilds every learner's mastery from the events alone; derives every gate and every
 certificate again, from the mastery so rebuilt; and compares all that the service keeps besides the events with what the
 events say. It needs nothing but the database: the releases that decided are kept in it.
+
+The record is read twice: in its order for the chain, then learner after learner for all else, since what happens to one
+does not depend on another. What is in memory at a time is about one learner, and about as many more as `BATCH` allows,
+whose rows are compared together.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Row, Table, select
+from sqlalchemy import Row, Table, func, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.errors import InputError
 from mccpo.serve import rows
-from mccpo.serve.course import Course, follow, same
+from mccpo.serve.course import Course, follow
 from mccpo.serve.deciding import recheck
-from mccpo.serve.record import GENESIS, Broken, Event, Head, commitment, continues
+from mccpo.serve.record import GENESIS, Broken, Event, Head, continues
 from mccpo.serve.release import Release
-from mccpo.serve.rows import Decided, Identity, Note, Sitting
-from mccpo.serve.schema import DECISION, HEAD, LEARNER, NOTE, RELEASE, SESSION, STANDING
+from mccpo.serve.rows import Decided, Sitting
+from mccpo.serve.schema import EVENT, HEAD, RELEASE, REPLY
 from mccpo.serve.store import Store
+from mccpo.serve.tables import TABLES, Said, check_statements, compare
+
+BATCH = 2_000
+"""Rows that the events speak of, after which they are compared with those that are kept."""
 
 
 @dataclass
@@ -31,6 +40,7 @@ class Verdict:
 
     - `events`, `decisions`, `outcomes`, `learners`: what was replayed.
     - `head`: the end of the chain. Kept elsewhere, it shows later whether the record was cut or rewritten.
+    - `held`: the most rows that were in memory at a time.
     - `wrong`: the first thing that does not hold, in words; None where all does.
     """
 
@@ -39,53 +49,45 @@ class Verdict:
     outcomes: int = 0
     learners: int = 0
     head: Head = GENESIS
+    held: int = 0
     wrong: str | None = None
 
 
 @dataclass
-class _Replay:
-    """All that the events say, up to now."""
+class _Findings:
+    """The earliest event that does not hold; what is not about an event comes after all that are."""
 
-    releases: dict[str, Release]
-    head: Head = GENESIS
-    courses: dict[str, Course] = field(default_factory=dict)
-    decisions: dict[str, Decided] = field(default_factory=dict)
-    sessions: dict[str, Sitting] = field(default_factory=dict)
-    words: dict[int, tuple[str, str]] = field(default_factory=dict)
-    erased: dict[str, int] = field(default_factory=dict)
-    registered: dict[str, int] = field(default_factory=dict)
+    first: tuple[float, str] | None = None
+
+    def add(self, number: float, what: str) -> None:
+        if self.first is None or number < self.first[0]:
+            self.first = number, what
+
+
+@dataclass
+class _Replay:
+    """All that the events of one learner say, up to now; `broken` once one of them does not hold."""
+
+    releases: Mapping[str, Release]
+    course: Course | None = None
+    said: Said = field(default_factory=Said)
+    broken: bool = False
 
 
 async def verify(
     store: Store, *, anchor: tuple[int, str] | None = None, progress: Callable[[int], None] | None = None
 ) -> Verdict:
     """Replays a record that is open. `anchor`: an event by number and hash, noted earlier, that must still be so."""
-    verdict = Verdict()
+    verdict, findings = Verdict(), _Findings()
     async with store.reading() as connection:
         try:
-            await _replay(connection, verdict, anchor, progress or (lambda _: None))
+            releases = await _releases(connection)
+            await _chain(connection, verdict, findings, anchor, progress or (lambda _: None))
+            await _learners(connection, releases, verdict, findings)
         except Broken as finding:
-            verdict.wrong = str(finding)
+            findings.add(math.inf, str(finding))
+    verdict.wrong = None if findings.first is None else findings.first[1]
     return verdict
-
-
-async def _replay(
-    connection: AsyncConnection, verdict: Verdict, anchor: tuple[int, str] | None, progress: Callable[[int], None]
-) -> None:
-    replay = _Replay(await _releases(connection))
-    async for row in rows.events_after(connection):
-        event = _checked(row, replay)
-        replay.head = verdict.head = event.head
-        verdict.events += 1
-        verdict.decisions += event.kind in ("decision", "override")
-        verdict.outcomes += event.kind == "outcome"
-        verdict.learners += event.kind == "learner"
-        if anchor is not None and anchor[0] == event.number and anchor[1] != event.hash:
-            raise Broken(f"event {event.number} has the hash {event.hash}, not {anchor[1]} as noted before")
-        progress(verdict.events)
-    if anchor is not None and anchor[0] > verdict.events:
-        raise Broken(f"event {anchor[0]}, noted before, is not there: the record ends with event {verdict.events}")
-    await _kept(connection, replay)
 
 
 async def _releases(connection: AsyncConnection) -> dict[str, Release]:
@@ -96,38 +98,130 @@ async def _releases(connection: AsyncConnection) -> dict[str, Release]:
         raise Broken(error.what) from error
 
 
-def _checked(row: Row[Any], replay: _Replay) -> Event:
-    """The event of a row, once everything it says has been derived again."""
+# ---- the chain
+
+
+async def _chain(
+    connection: AsyncConnection,
+    verdict: Verdict,
+    findings: _Findings,
+    anchor: tuple[int, str] | None,
+    progress: Callable[[int], None],
+) -> None:
+    """Follows the chain as far as it holds, and counts what is on it."""
+    if anchor is not None and anchor[0] == 0 and anchor[1] != GENESIS.hash:
+        findings.add(0, f"the record begins with the hash {GENESIS.hash}, not {anchor[1]} as noted before")
+    async for row in rows.events_after(connection):
+        event, wrong = _linked(row, verdict.head)
+        if event is not None and anchor is not None and anchor[0] == event.number and anchor[1] != event.hash:
+            wrong = wrong or f"event {event.number} has the hash {event.hash}, not {anchor[1]} as noted before"
+        if event is None or wrong is not None:
+            findings.add(row.number, str(wrong))
+            return
+        verdict.head = event.head
+        verdict.events += 1
+        verdict.decisions += event.kind in ("decision", "override")
+        verdict.outcomes += event.kind == "outcome"
+        verdict.learners += event.kind == "learner"
+        progress(verdict.events)
+    heads = (await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at))).all()
+    if anchor is not None and anchor[0] > verdict.events:
+        what = f"event {anchor[0]}, noted before, is not there: the record ends with event {verdict.events}"
+        findings.add(verdict.events + 1, what)
+    elif [Head._make(row) for row in heads] != [verdict.head]:
+        what = f"event {verdict.events + 1}: is not there, although the record went on to it"
+        findings.add(verdict.events + 1, what)
+
+
+def _linked(row: Row[Any], head: Head) -> tuple[Event | None, str | None]:
+    """The event of a row, and what is wrong with it as the one that comes after `head`."""
     try:
         event = rows.event_of(row)
-        if (row.number, row.kind, row.tenant, row.learner) != (event.number, event.kind, event.tenant, event.learner):
-            raise Broken("is filed as another")
-        wrong = continues(replay.head, event) or _gate(event, replay)
-        if wrong is not None:
-            raise Broken(wrong)
-        replay.courses[event.learner] = follow(replay.courses.get(event.learner), event, replay.releases)
-        _FOLLOWED[event.kind](event, replay)
     except Broken as finding:
-        raise Broken(f"{_named(row)}: {finding}") from finding
-    except (InputError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise Broken(f"{_named(row)}: cannot be read ({error!r})") from error
-    return event
+        return None, f"event {row.number}: {finding}"
+    wrong = continues(head, event)
+    if (row.number, row.kind, row.tenant, row.learner) != (event.number, event.kind, event.tenant, event.learner):
+        wrong = "is filed as another"
+    return event, None if wrong is None else f"{_named(row.number, event)}: {wrong}"
 
 
-def _named(row: Row[Any]) -> str:
+def _named(number: int, event: Event) -> str:
     """An event as a finding names it: a decision by its id as well."""
+    decision = event.content.get("decision")
+    return f"event {number}" + ("" if decision is None else f" ({event.kind} {decision})")
+
+
+# ---- learner after learner
+
+
+async def _learners(
+    connection: AsyncConnection, releases: Mapping[str, Release], verdict: Verdict, findings: _Findings
+) -> None:
+    """Replays what happened to each learner, and compares what is kept of them with what it comes to."""
+    replay, batch, learner = _Replay(releases), Said(), ""
+    counts = dict.fromkeys(TABLES, 0)
+
+    async def finish(most: int) -> None:
+        nonlocal batch
+        if replay.course is not None:
+            replay.said.courses[learner] = replay.course
+        batch.add(replay.said)
+        verdict.held = max(verdict.held, batch.held)
+        if batch.held > most:
+            if findings.first is None:
+                await compare(connection, batch, releases, counts)
+            batch = Said()
+
+    async for row in _by_learner(connection, verdict.head.number):
+        if row.learner != learner:
+            await finish(BATCH)
+            replay, learner = _Replay(releases), row.learner
+        event = rows.event_of(row)
+        if replay.broken:  # nothing that comes after can be told to be right or wrong
+            continue
+        wrong = _followed(event, replay)
+        if wrong is not None:
+            replay.broken = True
+            findings.add(event.number, f"{_named(event.number, event)}: {wrong}")
+    await finish(0)
+    if findings.first is None:
+        await _totals(connection, counts)
+        await check_statements(connection)
+
+
+async def _by_learner(connection: AsyncConnection, last: int) -> AsyncIterator[Row[Any]]:
+    """The rows of events up to a number, learner after learner, each in order, a chunk at a time."""
+    key = tuple_(EVENT.c.learner, EVENT.c.number)
+    query = select(EVENT).where(EVENT.c.number <= last).order_by(EVENT.c.learner, EVENT.c.number).limit(rows.CHUNK)
+    after: tuple[str, int] = ("", 0)
+    while True:
+        found = (await connection.execute(query.where(key > tuple_(literal(after[0]), literal(after[1]))))).all()
+        for row in found:
+            yield row
+        if len(found) < rows.CHUNK:
+            return
+        after = found[-1].learner, found[-1].number
+
+
+def _followed(event: Event, replay: _Replay) -> str | None:
+    """What of an event cannot be derived again from those before it; nothing where all can."""
     try:
-        decision = rows.event_of(row).content.get("decision")
-    except Broken:
-        decision = None
-    return f"event {row.number}" + ("" if decision is None else f" ({row.kind} {decision})")
+        wrong = _gate(event, replay)
+        if wrong is None:
+            replay.course = follow(replay.course, event, replay.releases)
+            _FOLLOWED[event.kind](event, replay.said)
+        return wrong
+    except Broken as finding:
+        return str(finding)
+    except (InputError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        return f"cannot be read ({error!r})"
 
 
 def _gate(event: Event, replay: _Replay) -> str | None:
     """What of a decision's gate and certificate cannot be derived again."""
     if event.kind not in ("decision", "override"):
         return None
-    content, course = event.content, replay.courses.get(event.learner)
+    content, course = event.content, replay.course
     release = replay.releases.get(content["release"])
     if course is None or release is None:
         return "is about a learner, or by a release, that is not on record"
@@ -140,25 +234,31 @@ def _gate(event: Event, replay: _Replay) -> str | None:
 # ---- what each kind of event says of the other tables
 
 
-def _on_learner(event: Event, replay: _Replay) -> None:
-    replay.registered[event.learner] = event.at
+def _on_learner(event: Event, said: Said) -> None:
+    said.registered[event.learner] = event.tenant, event.at
+    _on_labels(event, said)
 
 
-def _on_session(event: Event, replay: _Replay) -> None:
+def _on_labels(event: Event, said: Said) -> None:
+    if "who" in event.content:  # records of old do not seal names
+        said.sealed[event.learner] = event.content["who"]
+
+
+def _on_session(event: Event, said: Said) -> None:
     session = event.content["session"]
     if event.content["change"] == "ended":
-        replay.sessions[session] = replay.sessions[session]._replace(ended=event.at, cause=event.content["cause"])
-    elif session in replay.sessions:
+        said.sessions[session] = said.sessions[session]._replace(ended=event.at, cause=event.content["cause"])
+    elif session in said.sessions:
         raise Broken(f"begins the session {session} once more")
     else:
-        replay.sessions[session] = Sitting(session, event.tenant, event.learner, event.at)
+        said.sessions[session] = Sitting(session, event.tenant, event.learner, event.at)
 
 
-def _on_decision(event: Event, replay: _Replay) -> None:
+def _on_decision(event: Event, said: Said) -> None:
     content = event.content
-    if content["decision"] in replay.decisions:
+    if content["decision"] in said.decisions:
         raise Broken(f"takes the decision {content['decision']} once more")
-    replay.decisions[content["decision"]] = Decided(
+    said.decisions[content["decision"]] = Decided(
         content["decision"],
         event.number,
         event.tenant,
@@ -168,27 +268,28 @@ def _on_decision(event: Event, replay: _Replay) -> None:
         content["activity"],
     )
     if event.kind == "override":
-        replay.words[event.number] = (event.learner, content["words"])
+        said.words[event.number] = (event.learner, content["words"])
 
 
-def _on_outcome(event: Event, replay: _Replay) -> None:
+def _on_outcome(event: Event, said: Said) -> None:
     content = event.content
-    decided = replay.decisions.get(content["decision"])
-    if decided is None or decided.learner != event.learner:
+    decided = said.decisions.get(content["decision"])
+    if decided is None:
         raise Broken("reports on a decision that is not on record")
     if decided.outcome is not None:
         raise Broken(f"reports once more on a decision that event {decided.outcome} has reported on")
     if (decided.concept, decided.activity) != (content["concept"], content["activity"]):
         raise Broken("is about another activity than was decided")
-    replay.decisions[decided.id] = decided._replace(outcome=event.number)
+    said.decisions[decided.id] = decided._replace(outcome=event.number, statement=content.get("statement"))
 
 
-def _on_erasure(event: Event, replay: _Replay) -> None:
-    replay.erased[event.learner] = event.at
+def _on_erasure(event: Event, said: Said) -> None:
+    said.erased[event.learner] = event.at, event.number
 
 
-_FOLLOWED: dict[str, Callable[[Event, _Replay], None]] = {
+_FOLLOWED: dict[str, Callable[[Event, Said], None]] = {
     "learner": _on_learner,
+    "labels": _on_labels,
     "session": _on_session,
     "decision": _on_decision,
     "override": _on_decision,
@@ -197,72 +298,15 @@ _FOLLOWED: dict[str, Callable[[Event, _Replay], None]] = {
 }
 
 
-# ---- the other tables
+# ---- the whole
 
 
-async def _kept(connection: AsyncConnection, replay: _Replay) -> None:
-    """Compares what the service keeps besides the events with what they say."""
-    heads = (await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at))).all()
-    if [Head._make(row) for row in heads] != [replay.head]:
-        raise Broken(f"event {replay.head.number + 1}: is not there, although the record went on to it")
-    await _compare(connection, DECISION, "number", replay.decisions, Decided._make, "decision")
-    await _compare(connection, SESSION, "began", replay.sessions, Sitting._make, "session")
-    async for row in _rows(connection, STANDING, "learner"):
-        course = replay.courses.pop(row.learner, None)
-        actions = 0 if course is None else len(replay.releases[course.release].actions)
-        try:
-            alike = course is not None and same(course, rows.course_of(row, actions))
-        except (ValueError, TypeError):
-            alike = False
-        if not alike:
-            raise Broken(f"learner {row.learner}: the standing is not what the events say")
-    if replay.courses:
-        raise Broken(f"learner {next(iter(replay.courses))}: the standing is not there")
-    await _identities(connection, replay)
-    await _notes(connection, replay)
-
-
-async def _compare(
-    connection: AsyncConnection, table: Table, order: str, said: dict[str, Any], made: Callable[[Any], Any], word: str
-) -> None:
-    async for row in _rows(connection, table, order):
-        found = made(row)
-        if said.pop(found.id, None) != found:
-            raise Broken(f"{word} {found.id}: is not kept as the events say")
-    if said:
-        raise Broken(f"{word} {next(iter(said))}: is on record, and no longer kept")
-
-
-async def _identities(connection: AsyncConnection, replay: _Replay) -> None:
-    """That every learner is somebody or erased, and never both."""
-    async for row in _rows(connection, LEARNER, "id"):
-        try:
-            found: Identity = rows.identity_of(row)
-        except ValueError as error:
-            raise Broken(f"learner {row.id}: the labels are damaged") from error
-        if found.registered != replay.registered.pop(found.id, None) or found.erased != replay.erased.get(found.id):
-            raise Broken(f"learner {found.id}: is not registered or erased as the events say")
-        if (found.name is None) is not (found.erased is not None):
-            raise Broken(f"learner {found.id}: is erased and has a name, or neither")
-    if replay.registered:
-        raise Broken(f"learner {next(iter(replay.registered))}: is on record, and no longer kept")
-
-
-async def _notes(connection: AsyncConnection, replay: _Replay) -> None:
-    """That a teacher's words are those that the event seals, until the learner is erased."""
-    async for row in _rows(connection, NOTE, "number"):
-        note = Note._make(row)
-        sealed = replay.words.pop(note.number, None)
-        if sealed != (note.learner, commitment(note.salt, note.teacher, note.reason)):
-            raise Broken(f"event {note.number}: the teacher's words are not those that it seals")
-        if note.learner in replay.erased:
-            raise Broken(f"event {note.number}: words about an erased learner are still there")
-    for number, (learner, _) in replay.words.items():
-        if learner not in replay.erased:
-            raise Broken(f"event {number}: the teacher's words are no longer there")
-
-
-async def _rows(connection: AsyncConnection, table: Table, order: str) -> AsyncIterator[Row[Any]]:
-    result = await connection.stream(select(table).order_by(table.c[order]))
-    async for row in result:
-        yield row
+async def _totals(connection: AsyncConnection, counts: Mapping[Table, int]) -> None:
+    """That nothing is kept of which the events do not speak."""
+    for table, count in counts.items():
+        query = select(func.count()).select_from(table)
+        if table is REPLY:  # those about no learner are of requests that leave no event
+            query = query.where(REPLY.c.learner != "")
+        kept = (await connection.execute(query)).scalar_one()
+        if kept != count:
+            raise Broken(f"the table {table.name} has {kept} rows, and the events speak of {count}")

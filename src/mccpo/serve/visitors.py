@@ -40,7 +40,7 @@ class Visit:
 
 
 class Visitors:
-    """All visits. Without keys everybody on the loopback is one visitor, who needs no cookie."""
+    """All visits. While there are no keys, everybody on the loopback is one visitor, who needs no cookie."""
 
     def __init__(self, keys: KeyFile | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.keys, self.clock = keys, clock
@@ -49,7 +49,8 @@ class Visitors:
 
     def sign_in(self, key: str) -> str:
         """Begins a visit by a key; what to write into the cookie."""
-        caller = EVERYONE if self.keys is None else self.keys.caller(key)
+        keys = self._asking
+        caller = EVERYONE if keys is None else keys.caller(key)
         if caller is None:
             raise Unauthorised("this key is not known, or was revoked")
         if not caller.may("audit"):
@@ -62,13 +63,18 @@ class Visitors:
 
     def visit(self, cookie: str | None) -> Visit:
         """The visit of a cookie; `Unauthorised` where there is none, or its key does not work any more."""
-        if self.keys is None:
+        keys = self._asking
+        if keys is None:
             return self._everyone
         found = self._visits.get(_hash(cookie)) if cookie else None
-        if found is not None and found.until > self.clock() and self.keys.holder(str(found.caller.key)) == found.caller:
+        if found is not None and found.until > self.clock() and keys.holder(str(found.caller.key)) == found.caller:
             return found
         self.sign_out(cookie)
         raise Unauthorised("sign in with a key")
+
+    @property
+    def _asking(self) -> KeyFile | None:
+        return self.keys if self.keys is not None and self.keys.asks else None
 
     def sign_out(self, cookie: str | None) -> None:
         """Ends a visit."""

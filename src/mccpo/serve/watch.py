@@ -2,6 +2,9 @@
 
 The record may be long, and the service need not wait: the monitors catch up while it answers, and say so until they
 have. What happens meanwhile waits its turn, so that every monitor hears everything once and in order.
+
+Others may write to the same record. What this service writes itself is told at once, as long as it is the next event;
+what is missing is read from the record, where the watch looks every now and then.
 """
 
 from __future__ import annotations
@@ -9,16 +12,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from mccpo.serve.course import Course
 from mccpo.serve.desk import Happened
 from mccpo.serve.monitor import BOUNDS, Monitor
+from mccpo.serve.problems import Problem
 
 if TYPE_CHECKING:
     from mccpo.serve.service import Service
 
 log = logging.getLogger("mccpo.serve")
 
+LOOK = 1.0
+"""Seconds between two looks at whether others have written."""
 _TURN = 50
 """Events of the record that are told before others get their turn."""
 
@@ -29,16 +37,20 @@ class Watch:
     def __init__(self, service: Service, bounds: Mapping[str, float] = BOUNDS) -> None:
         self.service = service
         self.bounds = bounds
-        self.complete = False
         self._monitors: dict[str, Monitor] = {}
+        self._courses: dict[str, Course] = {}
+        self._last, self._newest = 0, 0  # the events that were told, and those that are known to be there
+        self._reading = True
         self._waiting: list[Happened] = []
         self._labelled: set[str] = set()
+        self._changed: set[str] | None = None  # whose labels are to be read: at first all
+        self._wake, self._settled = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         service.listen(self._heard)
         service.listen_labels(self._labels)
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._catch_up())
+        self._task = asyncio.create_task(self._keep_up())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -46,10 +58,14 @@ class Watch:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every event was told that is known to be on record."""
+        return not self._reading and self._last >= self._newest
+
     async def caught_up(self) -> None:
-        """Waits until the whole record was told."""
-        if self._task is not None:
-            await asyncio.shield(self._task)
+        """Waits until the whole record was told, or cannot be."""
+        await self._settled.wait()
 
     def report(self, tenant: str) -> dict[str, Any]:
         """What the monitor of a tenant sees; `complete` says whether it has caught up with the record."""
@@ -64,53 +80,88 @@ class Watch:
         for tenant in list(self._monitors):
             yield tenant, self.report(tenant)
 
-    async def _catch_up(self) -> None:
-        last = 0
+    async def _keep_up(self) -> None:
+        """Reads the record, and again whenever it goes on without us."""
         try:
-            async for one in self.service.happened():
-                self._tell(one)
-                last = one.event.number
-                if last % _TURN == 0:
-                    await asyncio.sleep(0)
-            async for who in self.service.identities():
-                if who.id not in self._labelled:  # by a registration since, which knows better
-                    self._monitor(who.tenant).registered(who.id, who.labels or {})
+            while True:
+                with suppress(Problem):  # the database is away: the next look may succeed
+                    self._newest = max(self._newest, await self.service.newest())
+                    while self._reading or self._last < self._newest:
+                        self._settled.clear()
+                        await self._read()
+                    self._settled.set()
+                self._wake.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), LOOK)
         except Exception:
             log.exception("the monitor cannot read the record, and stays incomplete")
-            return
+            self._reading = True
+            self._settled.set()
+
+    async def _read(self) -> None:
+        """Tells what is on record and was not told, and then what was heard meanwhile, as far as nothing is missing."""
+        self._reading = True
+        async for one in self.service.happened(self._last, self._courses):
+            self._tell(one)
+            if self._changed is not None and one.event.kind in ("learner", "labels"):
+                self._changed.add(one.event.learner)
+            if self._last % _TURN == 0:
+                await asyncio.sleep(0)
+        async for who in self.service.identities(self._changed):
+            if who.id not in self._labelled:  # by a registration since, which knows better
+                self._monitor(who.tenant).registered(who.id, who.labels or {})
+        self._changed = set()
         waiting, self._waiting = self._waiting, []
         for one in waiting:
-            if one.event.number > last:
+            if one.event.number == self._last + 1:
                 self._tell(one)
         self._labelled.clear()
-        self.complete = True
+        self._reading = False
 
     def _heard(self, one: Happened) -> None:
-        if self.complete:
+        self._newest = max(self._newest, one.event.number)
+        if self._reading:
+            self._waiting.append(one)
+        elif one.event.number == self._last + 1:
             self._tell(one)
         else:
-            self._waiting.append(one)
+            self._wake.set()  # others have written before it
 
     def _labels(self, tenant: str, learner: str, labels: Mapping[str, str]) -> None:
         self._monitor(tenant).registered(learner, labels)
-        if not self.complete:
+        if self._reading:
             self._labelled.add(learner)
 
     def _tell(self, one: Happened) -> None:
         event, content, before = one.event, one.event.content, one.before
+        self._last = event.number
+        self._remember(one.after)
         monitor = self._monitor(event.tenant)
         match event.kind:
+            case "learner":
+                monitor.came(event.learner)
             case "session" if content["change"] == "ended":
                 monitor.ended(content["session"])
             case "decision" | "override" if before is not None:
                 release = self.service.releases_on_record[content["release"]]
                 action, by = release.action(content["concept"], content["activity"]), content["certificate"]["by"]
-                monitor.decided(event.learner, content["session"], release, before.standing, action, by, event.at)
+                chosen = (content["session"], release, before.standing, action, by, event.at, content["decision"])
+                monitor.decided(event.learner, *chosen)
+                if content.get("shadow") is not None:
+                    monitor.looked_on(content["shadow"])
             case "outcome" if content["counted"]:
-                right, change = content["correct"], (content["before"], content["after"])
-                monitor.answered(event.learner, correct=right, before=change[0], after=change[1], at=event.at)
+                change = {name: content[name] for name in ("correct", "before", "after", "decision")}
+                monitor.answered(event.learner, at=event.at, **change)
             case "erasure":
                 monitor.erased(event.learner)
+
+    def _remember(self, course: Course) -> None:
+        """Keeps where learners are, those heard of last: whoever else writes about them goes on from there."""
+        self._courses.pop(course.learner, None)
+        if not course.erased:
+            self._courses[course.learner] = course
+        while not self._reading and len(self._courses) > self.service.terms.courses:
+            del self._courses[next(iter(self._courses))]
 
     def _current(self, tenant: str) -> Monitor:
         monitor = self._monitors.get(tenant) or Monitor(self.service.release, self.bounds)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import math
 import sqlite3
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
@@ -22,21 +21,25 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.errors import InputError
-from mccpo.serve import rows
-from mccpo.serve.commands import Request, perform
+from mccpo.serve import releases_kept, rows
+from mccpo.serve.again import reference, retold
+from mccpo.serve.commands import Request, check_again, perform
 from mccpo.serve.course import Course
 from mccpo.serve.desk import Desk, Happened, Terms, Work
 from mccpo.serve.loading import lay_out
-from mccpo.serve.messages import Answer, LearnerView, from_json, to_json
+from mccpo.serve.messages import Answer, LearnerView, Outcome
 from mccpo.serve.problems import Conflict, Problem, Unavailable, Unprocessable
-from mccpo.serve.record import Head, canonical
+from mccpo.serve.record import Head, canonical, told
 from mccpo.serve.release import Release
 from mccpo.serve.releases import Releases
-from mccpo.serve.rows import Reply
+from mccpo.serve.replies import OTHER, reply_id
+from mccpo.serve.rows import Identity, Reply
 from mccpo.serve.store import Store, cause
 
 log = logging.getLogger("mccpo.serve")
 
+AHEAD = 60_000
+"""Milliseconds by which the record may be ahead of the clock before somebody is told."""
 MOST_TEXT = 4096
 """Characters of a text in a request."""
 
@@ -52,21 +55,26 @@ class Waiting(NamedTuple):
 
 
 class Writer:
-    """Carries out requests in the order in which they come. `live` may be set to other releases at any time."""
+    """Carries out requests in the order in which they come. `live` may be set to other releases at any time.
+
+    `named` is the version that the service was started with; with the first commit the database keeps what is live.
+    """
 
     def __init__(
         self, store: Store, live: Releases, terms: Terms, clock: Callable[[], int], draw: Callable[[], float]
     ) -> None:
         self.store, self.live, self.terms, self.clock, self.draw = store, live, terms, clock, draw
+        self.named = live.current.version
         self.releases: dict[str, Release] = {}
         self.listeners: list[Callable[[Happened], None]] = []
+        self.label_listeners: list[Callable[[str, str, Mapping[str, str]], None]] = []
         self._kept: set[str] = set()
         self._courses: OrderedDict[str, Course] = OrderedDict()
         self._head: Head | None = None
         self._queue: deque[Waiting] = deque()
         self._under_way: set[str] = set()
         self._wake = asyncio.Event()
-        self._stopping = self._to_clear = False
+        self._stopping = self._to_clear = self._live_is_kept = self._ahead = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -87,10 +95,10 @@ class Writer:
             raise Unavailable("the service is stopping")
         if len(self._queue) >= self.terms.waiting:
             raise Unavailable("too many requests wait", retry_after=1)
-        reply = None if key is None else _hash([tenant, key])
+        reply = None if key is None else reply_id(tenant, key)
         if reply is not None and reply in self._under_way:
             raise Conflict("a request with this idempotency key is under way", retry_after=1)
-        digest = "" if key is None else _hash([type(request).__name__, asdict(request)])
+        digest = "" if key is None else _digest(request)
         waiting = Waiting(tenant, request, reply, digest, asyncio.get_running_loop().create_future())
         if reply is not None:
             self._under_way.add(reply)
@@ -136,6 +144,7 @@ class Writer:
             answers = [self._perform(desk, one) for one in batch]
             await self._write(connection, desk)
         self._head = desk.head
+        self._live_is_kept = True
         self._remember(desk.courses)
         await self._clear(bool(desk.erased))
         self._under_way.difference_update(one.reply for one in batch if one.reply is not None)
@@ -146,7 +155,7 @@ class Writer:
                 one.answer.set_exception(answer)
             else:
                 one.answer.set_result(answer)
-        self._tell(desk.happened)
+        self._tell(desk.happened, desk.changes("identities"))
 
     async def _desk(self, connection: AsyncConnection, head: Head, batch: list[Waiting]) -> Desk:
         if head != self._head:
@@ -156,11 +165,32 @@ class Writer:
         await rows.write_releases(connection, fresh)
         self._kept.update(one.version for one in fresh)
         self.releases |= {one.version: one for one in fresh}
+        if not self._live_is_kept:  # once: later changes are kept as they are made
+            await releases_kept.keep(connection, self.named, live)
+        self.check_clock(head)
         desk = Desk(head, self.clock(), self.terms, live, self.releases, self.draw)
-        asked = ((one.tenant, one.request) for one in batch)
+        asked = [(one.tenant, one.request) for one in batch]
         replies = {one.reply for one in batch if one.reply is not None}
         await lay_out(connection, desk, asked, replies, self._courses, self.releases)
+        statements = [(tenant, one.statement) for tenant, one in asked if isinstance(one, Outcome) and one.statement]
+        for decided in await rows.decisions_by_statement(connection, statements):
+            desk.lay_decision(decided)
         return desk
+
+    def check_clock(self, head: Head) -> None:
+        """Tells, once, of a record that is ahead of the clock: its time stands still until the clock has come so far.
+
+        Either the clock is slow, or it was once ahead, here or at another service of the same record.
+        """
+        ahead = head.at - self.clock() > AHEAD
+        if ahead and not self._ahead:
+            log.warning(
+                "the record goes up to %s, and by the clock it is %s: until then events have that time, and no session "
+                "and no outcome gets too old; set the clock right",
+                told(head.at),
+                told(self.clock()),
+            )
+        self._ahead = ahead
 
     def _perform(self, desk: Desk, one: Waiting) -> Answer | Exception | None:
         """Carries out one request; whatever goes wrong with it is its own."""
@@ -168,13 +198,15 @@ class Writer:
             kept = desk.replies.get(one.reply) if one.reply is not None else None
             if kept is not None and kept.at >= desk.now - self.terms.reply_seconds * 1000:
                 if kept.request != one.digest:
-                    raise Unprocessable("this idempotency key was used for another request")
-                return from_json(json.loads(kept.answer))
+                    raise Unprocessable(OTHER)
+                answered = retold(one.request, kept, Work(desk, one.tenant))
+                check_again(answered, Work(desk, one.tenant))
+                return answered
             work = Work(desk, one.tenant)
             answer = perform(one.request, work)
             if one.reply is not None and answer is not None:
                 learner = answer.id if isinstance(answer, LearnerView) else answer.learner
-                reply = Reply(one.reply, one.digest, canonical(to_json(answer)), learner, work.now)
+                reply = Reply(one.reply, one.digest, str(reference(answer, work)), learner, work.now)
                 work.write("replies", one.reply, reply)
             desk.accept(work)
             return answer
@@ -212,13 +244,20 @@ class Writer:
             except (SQLAlchemyError, sqlite3.Error, OSError) as error:  # it is committed, whatever this says
                 log.error("the log of the database cannot be emptied: %s", cause(error))
 
-    def _tell(self, happened: list[Happened]) -> None:
+    def _tell(self, happened: list[Happened], identities: list[Identity]) -> None:
+        labelled = [(one.tenant, one.id, one.labels) for one in identities if one.labels is not None]
         for listener in self.listeners:
-            try:
-                for one in happened:
-                    listener(one)
-            except Exception:  # what is on record is on record, whoever cannot bear to hear of it
-                log.exception("a listener failed")
+            _heard(listener, [(one,) for one in happened])
+        for listener_of_labels in self.label_listeners:
+            _heard(listener_of_labels, labelled)
+
+
+def _heard(listener: Callable[..., None], told: Sequence[tuple[Any, ...]]) -> None:
+    try:
+        for one in told:
+            listener(*one)
+    except Exception:  # what is on record is on record, whoever cannot bear to hear of it
+        log.exception("a listener failed")
 
 
 def check_values(value: Any) -> None:
@@ -237,5 +276,7 @@ def check_values(value: Any) -> None:
             check_values(entry)
 
 
-def _hash(value: Any) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+def _digest(request: Request) -> str:
+    """The hash of what is asked; whoever sends it again may have another key by then."""
+    asked = {name: value for name, value in asdict(request).items() if name != "key"}
+    return hashlib.sha256(canonical([type(request).__name__, asked]).encode()).hexdigest()

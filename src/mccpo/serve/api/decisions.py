@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -15,7 +17,8 @@ from mccpo.serve.api.forms import Extent, Id, OutcomeForm, OverrideForm, Page
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.messages import DecisionView, Next, Outcome, OutcomeView, Override
 
-NDJSON = "application/x-ndjson"
+NDJSON, CSV = "application/x-ndjson", "text/csv"
+Row: TypeAlias = dict[str, Any]
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=StrictRoute, responses=REFUSALS)
 
@@ -36,14 +39,14 @@ async def next_activity(learner: Id, call: Teaching) -> Response:
 @router.post("/decisions/{decision}/outcome", response_model=OutcomeView)
 async def outcome(decision: Id, form: OutcomeForm, call: Teaching) -> Response:
     """How the activity of a decision went, which updates mastery once."""
-    given = Outcome(decision, form.correct, form.hints, form.seconds)
+    given = Outcome(decision, form.correct, form.hints, form.seconds, key=call.caller.signature)
     return answer(await call.service.outcome(call.tenant, given, call.key))
 
 
 @router.post("/learners/{learner}/overrides", response_model=DecisionView)
 async def override(learner: Id, form: OverrideForm, call: Overriding) -> Response:
     """A teacher's decision in the place of the policy's. A concept that is not ready is refused: 422."""
-    given = Override(learner, form.concept, form.reason, form.teacher, form.activity)
+    given = Override(learner, form.concept, form.reason, form.teacher, form.activity, call.caller.signature)
     return answer(await call.service.override(call.tenant, given, call.key))
 
 
@@ -55,19 +58,48 @@ async def listed(page: Annotated[Page, Query()], call: Auditing) -> Response:
     return answer({"decisions": found, "next": more})
 
 
-@router.get("/decisions/export", response_class=Response, responses={200: {"content": {NDJSON: {}}}})
+@router.get("/decisions/export", response_class=Response, responses={200: {"content": {NDJSON: {}, CSV: {}}}})
 async def exported(extent: Annotated[Extent, Query()], call: Auditing) -> Response:
-    """All decisions, one JSON object a line, with propensities and outcomes: what off-policy evaluation needs."""
+    """All decisions, one JSON object or one row of CSV each, with propensities and outcomes.
+
+    It is what off-policy evaluation needs, and a log that `mccpo logs check --format decisions` reads.
+    """
+    columns = await call.service.export_columns(call.tenant) if extent.format == "csv" else None
     rows = call.service.export(call.tenant, after=extent.after)
     first = await anext(rows, None)  # before the answer begins, after which no refusal can be told
-    return StreamingResponse(_lines(first, rows), media_type=NDJSON)
+    if columns is None:
+        return StreamingResponse(_lines(_from(first, rows)), media_type=NDJSON)
+    return StreamingResponse(_table(columns, _from(first, rows)), media_type=CSV)
 
 
-async def _lines(first: dict[str, Any] | None, rows: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+async def _from(first: Row | None, rows: AsyncIterator[Row]) -> AsyncIterator[Row]:
     if first is not None:
-        yield dumps(first) + b"\n"
+        yield first
+    async for row in rows:
+        yield row
+
+
+async def _lines(rows: AsyncIterator[Row]) -> AsyncIterator[bytes]:
     async for row in rows:
         yield dumps(row) + b"\n"
+
+
+async def _table(columns: list[str], rows: AsyncIterator[Row]) -> AsyncIterator[bytes]:
+    """CSV. What has no column, a label that came up while this was written, is left out."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    async for row in rows:
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()  # the header, where there are no rows
+
+
+def _cell(value: Any) -> Any:
+    """A value as it stands in a cell: yes and no, numbers and what is nested as in JSON, texts as they are."""
+    return value if value is None or isinstance(value, str) else dumps(value).decode()
 
 
 @router.get("/decisions/{decision}", response_model=DecisionView)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from fastapi import Header, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-_LINE = r"^[^\x00-\x1f\x7f]+$"
-_TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+$"
+_HIDDEN = (
+    r"\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0001"
+)
+"""Characters that are not seen, or change how others are; but for the joiners, which scripts and emoji need."""
+_BLANK = r"\s\u115f\u1160\u200c\u200d\u2800\u3164\uffa0"
+"""Characters of which a text may have some, but not these alone."""
+
+
+def _pattern(control: str) -> str:
+    """The pattern of a text with something to see in it, and no control characters."""
+    wrong = control + _HIDDEN
+    return f"^[^{wrong}]*[^{wrong}{_BLANK}][^{wrong}]*$"
+
+
+_LINE = _pattern(r"\x00-\x1f")
+_TEXT = _pattern(r"\x00-\x08\x0b\x0c\x0e-\x1f")
 MOST = 2**53 - 1
 """The largest whole number that every reader of JSON takes for itself."""
 
@@ -67,6 +82,12 @@ class ReleaseForm(Form):
     shadow: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
+class RollBackForm(Form):
+    """The version of the release that is to decide again: the one before, whichever it is, where none is named."""
+
+    to: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")] | None = None
+
+
 class Page(BaseModel):
     """Which decisions to list: those after a number of the record, of one learner or of all."""
 
@@ -88,8 +109,9 @@ class Roll(BaseModel):
 
 
 class Extent(BaseModel):
-    """Which decisions to export: those after a number of the record."""
+    """Which decisions to export, those after a number of the record, and as what."""
 
     model_config = ConfigDict(extra="forbid")
 
     after: Annotated[int, Field(ge=0, le=MOST)] = 0
+    format: Literal["ndjson", "csv"] = "ndjson"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mccpo.serve.api.answers import refuse
-from mccpo.serve.keys import EVERYONE, Caller
+from mccpo.serve.keys import EVERYONE, Caller, KeyFile
 from mccpo.serve.limits import RateLimit
+from mccpo.serve.loopback import is_loopback
 from mccpo.serve.metrics import Metrics
 from mccpo.serve.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
 from mccpo.serve.settings import Settings
@@ -21,7 +23,9 @@ OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """What needs no key, and is not limited: it says nothing about anybody."""
 PAGES = "/pages"
 """Where the pages are. A browser shows no key with each request: they ask for their visitors themselves."""
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PASSED_ON = frozenset({"forwarded", "via", "x-real-ip"})
+"""Headers that a proxy adds, beside those that begin with `x-forwarded-`."""
 
 
 class Guard:
@@ -59,10 +63,10 @@ class Guard:
         host = scope["client"][0] if scope.get("client") else "unknown"
         try:
             if _is_page(scope["path"]):
-                self._check_local(headers, host)
+                self._check_local(scope, headers, host)
                 self._limit(host)
             elif scope["path"] not in OPEN:
-                caller = self._caller(headers, host)
+                caller = self._caller(scope, headers, host)
                 self._limit(caller.key or host)
                 scope.setdefault("state", {})["caller"] = caller
             self._check_length(headers)
@@ -71,25 +75,30 @@ class Guard:
             return
         await self.app(scope, _bounded(receive, self.settings.most_bytes), send)
 
-    def _caller(self, headers: Headers, host: str) -> Caller:
-        self._check_local(headers, host)
-        if self.settings.keys is None:
+    def _caller(self, scope: Scope, headers: Headers, host: str) -> Caller:
+        keys = self._check_local(scope, headers, host)
+        if keys is None:
             return EVERYONE
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        found = self.settings.keys.caller(key.strip()) if scheme.lower() == "bearer" else None
+        found = keys.caller(key.strip()) if scheme.lower() == "bearer" else None
         if found is None:
             self._limit(host)
             raise Unauthorised("send Authorization: Bearer KEY, with a key of `mccpo keys create` that is not revoked")
         return found
 
-    def _check_local(self, headers: Headers, host: str) -> None:
-        """Without keys, refuses whoever is not on this machine."""
+    def _check_local(self, scope: Scope, headers: Headers, host: str) -> KeyFile | None:
+        """The keys that are asked for; without any, refuses whoever is not on this machine."""
+        keys = self.settings.asking
+        if keys is not None:
+            return keys
         # A page of another site can make a browser call the loopback, but not under a name that is ours.
         # Nor does it come from this machine what a proxy on it passes on.
-        passed_on = "x-forwarded-for" in headers or "forwarded" in headers
-        local = not passed_on and host in LOOPBACK and _name(headers.get("host", "")) in LOOPBACK
-        if self.settings.keys is None and not local:
+        passed_on = any(name in _PASSED_ON or name.startswith("x-forwarded-") for name in headers)
+        if passed_on or not is_loopback(host) or not is_loopback(_name(headers.get("host", ""))):
             raise Forbidden("there are no keys, so that only the loopback is answered; `mccpo keys create` makes one")
+        if scope["method"] not in _READS:
+            check_origin(headers)  # nothing else tells what a browser sends by itself from what its user means
+        return None
 
     def _limit(self, who: str) -> None:
         if wait := self.limit.wait(who):
@@ -99,6 +108,16 @@ class Guard:
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self.settings.most_bytes:
             raise TooLarge(_too_large(self.settings.most_bytes))
+
+
+def check_origin(headers: Headers) -> None:
+    """Refuses what a page of another site, or of another port, makes a browser send."""
+    site = headers.get("sec-fetch-site")
+    if site is None:  # an old browser, or none
+        origin = headers.get("origin")
+        site = "same-origin" if origin is None or urlsplit(origin).netloc == headers.get("host") else "cross-site"
+    if site not in ("same-origin", "none"):
+        raise Forbidden("a page of another site sent this")
 
 
 def _bounded(receive: Receive, most: int) -> Callable[[], Awaitable[Message]]:

@@ -81,4 +81,4 @@ async def export(learner: Id, call: Exporting) -> Response:
 @router.delete("/learners/{learner}", response_model=ErasureView)
 async def erase(learner: Id, call: Erasing) -> Response:
     """Erases who a learner is. What was decided stays on record, under an id that refers to nobody."""
-    return answer(await call.service.erase(call.tenant, Erase(learner), call.key))
+    return answer(await call.service.erase(call.tenant, Erase(learner, key=call.caller.signature), call.key))

@@ -15,12 +15,14 @@ router = APIRouter(tags=["operation"], route_class=StrictRoute, responses=REFUSA
 
 
 @router.get("/healthz")
+@router.head("/healthz", include_in_schema=False)
 async def alive() -> Response:
     """200 while the service runs."""
     return answer({"status": "alive"})
 
 
 @router.get("/readyz")
+@router.head("/readyz", include_in_schema=False)
 async def ready(request: Request) -> Response:
     """200 while decisions can be taken and kept, 503 otherwise."""
     await request.app.state.service.ready()

@@ -10,13 +10,15 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from mccpo.errors import InputError
-from mccpo.serve.api.access import Managing
+from mccpo.serve import replies
+from mccpo.serve.api.access import Call, Changing, Managing
 from mccpo.serve.api.answers import REFUSALS, answer
-from mccpo.serve.api.forms import ReleaseForm
+from mccpo.serve.api.forms import ReleaseForm, RollBackForm
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.problems import Unprocessable
-from mccpo.serve.release import Release, load_release
+from mccpo.serve.release import load_release
 from mccpo.serve.releases import Releases
+from mccpo.serve.replies import Once
 
 router = APIRouter(prefix="/v1/releases", tags=["releases"], route_class=StrictRoute, responses=REFUSALS)
 
@@ -43,15 +45,36 @@ class LiveView(BaseModel):
 @router.get("", response_model=LiveView)
 async def live(call: Managing) -> Response:
     """Which releases are live."""
-    return _told(call.service.releases)
+    return answer(call.service.releases.told())
 
 
 @router.post("", response_model=LiveView)
-async def load(form: ReleaseForm, request: Request, call: Managing) -> Response:
+async def load(form: ReleaseForm, request: Request, call: Changing) -> Response:
     """Lets the policy of another run decide from now on, or with `shadow` look on for a share of the learners.
 
-    A restart serves the run that the service is started with.
+    It stays so after a restart, unless the service is then started with another run than the last time.
     """
+    once = replies.once(call.tenant, call.key, ["load", form.model_dump()])
+    kept = await call.service.replies.kept(once)  # before the run is read, which may be another by now
+    return answer(kept) if kept is not None else await _changed(call, once, await _loading(form, request))
+
+
+@router.post("/roll-back", response_model=LiveView)
+async def roll_back(call: Changing, form: RollBackForm | None = None) -> Response:
+    """Lets the release before decide again; `to` names it, so that asking twice does not lead back."""
+    to = None if form is None else form.to
+    once = replies.once(call.tenant, call.key, ["roll back", to])
+    return await _changed(call, once, lambda found: found.roll_back(to))
+
+
+@router.delete("/shadow", response_model=LiveView)
+async def end_shadow(call: Changing) -> Response:
+    """Lets nothing look on any more."""
+    return await _changed(call, replies.once(call.tenant, call.key, ["end shadow"]), lambda found: found.watch(None))
+
+
+async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], Releases]:
+    """The change that lets the policy of a run decide or look on."""
     folder: Path | None = request.app.state.settings.runs
     if folder is None:
         raise Unprocessable("the service was started without a folder of runs to load from")
@@ -61,45 +84,12 @@ async def load(form: ReleaseForm, request: Request, call: Managing) -> Response:
         )
     except InputError as error:
         raise Unprocessable(str(error)) from error
-    if form.shadow is not None:
-        share = form.shadow
-        return _changed(call, lambda found: found.watch(release, share))
-    return _changed(call, lambda found: found.load(release))
+    share = form.shadow
+    return (lambda found: found.load(release)) if share is None else (lambda found: found.watch(release, share))
 
 
-@router.post("/roll-back", response_model=LiveView)
-async def roll_back(call: Managing) -> Response:
-    """Lets the release before decide again."""
-    return _changed(call, Releases.roll_back)
-
-
-@router.delete("/shadow", response_model=LiveView)
-async def end_shadow(call: Managing) -> Response:
-    """Lets nothing look on any more."""
-    return _changed(call, lambda found: found.watch(None))
-
-
-def _changed(call: Managing, change: Callable[[Releases], Releases]) -> Response:
+async def _changed(call: Call, once: Once | None, change: Callable[[Releases], Releases]) -> Response:
     try:
-        call.service.releases = change(call.service.releases)
+        return answer(await call.service.change_releases(change, once))
     except InputError as error:
         raise Unprocessable(str(error)) from error
-    return _told(call.service.releases)
-
-
-def _told(found: Releases) -> Response:
-    return answer(
-        {
-            "current": _view(found.current),
-            "previous": _view(found.previous),
-            "shadow": _view(found.shadow),
-            "share": found.share,
-        }
-    )
-
-
-def _view(release: Release | None) -> dict[str, object] | None:
-    if release is None:
-        return None
-    names = ("version", "part", "method", "seed")
-    return {**{name: getattr(release, name) for name in names}, "sha256": release.sha256._asdict()}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 
@@ -69,12 +70,34 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that takes strict JSON only."""
+    """A route that takes strict JSON only; one that asks for nothing takes no body, or an object without fields."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
+        takes_nothing = self.body_field is None and not set(self.methods or ()) <= {"GET", "HEAD"}
 
         async def strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if takes_nothing:
+                await _check_nothing(strict)
+            return await handle(strict)
 
         return strictly
+
+
+async def _check_nothing(request: StrictRequest) -> None:
+    """Refuses what would be left unread: whoever sent it means something by it."""
+    if not await request.body():
+        return
+    try:
+        value = await request.json()
+    except json.JSONDecodeError as error:
+        raise _wrong("json_invalid", (), error.msg, error=error.msg) from error
+    if not isinstance(value, dict):
+        raise _wrong("model_attributes_type", (), "Input should be an object without fields, or nothing")
+    for name in value:
+        raise _wrong("extra_forbidden", (name,), "Extra inputs are not permitted")
+
+
+def _wrong(kind: str, where: tuple[str, ...], what: str, **context: str) -> RequestValidationError:
+    return RequestValidationError([{"type": kind, "loc": ("body", *where), "msg": what, "ctx": context}])

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
+from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel
 
 from mccpo.errors import InputError
+from mccpo.serve import replies
 from mccpo.serve.api.access import Auditing, Call, Teaching
-from mccpo.serve.api.answers import REFUSALS, answer
+from mccpo.serve.api.answers import REFUSALS, answer, dumps
 from mccpo.serve.api.forms import Page
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.messages import DecisionView, Outcome, OutcomeView
-from mccpo.serve.problems import Conflict, Gone, Problem, Unprocessable
-from mccpo.serve.xapi import VERSION, Answered, Reported, Told, outcomes_of, statement_of
+from mccpo.serve.problems import Conflict, Gone, Problem, Unavailable, Unprocessable
+from mccpo.serve.replies import Done, Once
+from mccpo.serve.xapi import URN, VERSION, Answered, Reported, Told, outcomes_of, statement_of
 
 MOST = 100
 """Statements of one request."""
@@ -64,8 +68,14 @@ async def take(body: Annotated[dict[str, Any] | list[dict[str, Any]], Body()], c
         reported = outcomes_of(statements)
     except InputError as error:
         raise Unprocessable(str(error)) from error
-    results = [await _taken(call, one) for one in reported]
-    return answer({"results": results, "passed_over": len(statements) - len(reported)}, headers=_HEADERS)
+    once = replies.once(call.tenant, call.key, ["statements", body])
+
+    async def act() -> Done:
+        results = [await _taken(call, one) for one in _identified(reported, once)]
+        found = {"results": results, "passed_over": len(statements) - len(reported)}
+        return Done(json.loads(dumps(found)), finished=not any(map(_unavailable, results)))
+
+    return answer(await call.service.replies.carry_out(once, act), headers=_HEADERS)
 
 
 @router.get("/statements", response_model=Statements)
@@ -80,15 +90,43 @@ async def tell(page: Annotated[Page, Query()], call: Auditing) -> Response:
     return answer({"statements": statements, "more": more}, headers=_HEADERS)
 
 
+def _identified(reported: list[Reported], once: Once | None) -> list[Reported]:
+    """Under an idempotency key every statement has an id, so that it counts once even if the service stops midway."""
+    if once is None:
+        return reported
+    ids = (str(uuid5(NAMESPACE_URL, f"{URN}statement:{once.digest}:{place}")) for place in range(len(reported)))
+    return [one._replace(statement=one.statement or id) for one, id in zip(reported, ids, strict=True)]
+
+
+def _unavailable(result: Mapping[str, Any]) -> bool:
+    return "problem" in result and result["problem"]["status"] == Unavailable.status
+
+
 async def _taken(call: Call, one: Reported) -> dict[str, Any]:
-    key = None if one.statement is None else f"xapi {one.statement}"  # no header can hold a key with a space
     try:
-        decision = one.decision or await _open_decision(call, one)
-        outcome = await call.service.outcome(call.tenant, Outcome(decision, one.correct, one.hints, one.seconds), key)
+        decision = await _meant(call, one) if one.decision is None else await _named(call, one.decision, one)
+        given = Outcome(decision, one.correct, one.hints, one.seconds, one.statement, call.caller.signature)
+        outcome = await call.service.outcome(call.tenant, given)
     except Problem as found:
         told = {"title": found.title, "status": found.status, "detail": found.detail}
         return {"statement": one.statement, "problem": told}
     return {"statement": one.statement, "outcome": outcome}
+
+
+async def _named(call: Call, decision: str, one: Reported) -> str:
+    """The decision that a statement names, if it is the actor's and about the concept that the statement is about."""
+    found = await call.service.decision(call.tenant, decision)
+    if (await call.service.learner(call.tenant, found.learner)).name != one.learner:
+        raise Conflict(f"the decision {decision} is about another learner than the actor")
+    if one.concept not in (None, found.concept):
+        raise Conflict(f"the decision {decision} is about {found.concept!r}, not {one.concept!r}")
+    return decision
+
+
+async def _meant(call: Call, one: Reported) -> str:
+    """The decision of an outcome whose statement names none: the one that it told of before, or else the open one."""
+    before = None if one.statement is None else await call.service.told_by(call.tenant, one.statement)
+    return await _open_decision(call, one) if before is None else await _named(call, before, one)
 
 
 async def _open_decision(call: Call, one: Reported) -> str:

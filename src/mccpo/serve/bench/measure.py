@@ -16,8 +16,10 @@ import numpy as np
 from mccpo.errors import InputError
 from mccpo.serve.bench.load import Pupils, Tally, enrol, insert, teach
 from mccpo.serve.bench.servers import POSTGRES, Server, database_in, postgres, serving
+from mccpo.serve.keys import FORMAT
 from mccpo.serve.store import Store
 from mccpo.serve.verify import verify
+from mccpo.strict_json import dump_json
 
 LEARNERS = 10_000
 PAIRS = 2
@@ -131,8 +133,9 @@ def _round(turn: int, service: Server, bare: Server, pupils: Pupils) -> dict[str
 
 def _service(run: Path, url: str) -> AbstractContextManager[Server]:
     """`mccpo serve` as anybody starts it, with no keys and a rate that is not what is measured."""
-    keys = str(run / "no-keys.json")
-    words = ("-m", "mccpo", "serve", str(run), "--database", url, "--port", "0", "--keys", keys, "--rate", "1e6")
+    keys = run / "no-keys.json"
+    keys.write_text(dump_json({"format": FORMAT, "keys": []}))
+    words = ("-m", "mccpo", "serve", str(run), "--database", url, "--port", "0", "--keys", str(keys), "--rate", "1e6")
     return serving(*words, ready="/readyz")
 
 

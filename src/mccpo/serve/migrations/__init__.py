@@ -10,6 +10,8 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from mccpo.errors import InputError
+
 
 def upgrade(connection: Connection) -> None:
     """Brings the tables to the newest version; does nothing where they are."""
@@ -19,13 +21,15 @@ def upgrade(connection: Connection) -> None:
 
 
 def outdated(connection: Connection) -> bool:
-    """Whether the tables are not those that this version reads."""
-    return MigrationContext.configure(connection).get_current_revision() != newest()
-
-
-def newest() -> str | None:
-    """The newest version of the tables."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
+    """Whether the tables are not yet those that this version reads; refuses those of a newer one."""
+    found = MigrationContext.configure(connection).get_current_revision()
+    scripts = ScriptDirectory.from_config(_config())
+    if found is not None and found not in {script.revision for script in scripts.walk_revisions()}:
+        raise InputError(
+            f"the database was written by a newer mccpo (its tables have the version {found})",
+            fix="open it with that mccpo, or a later one",
+        )
+    return found != scripts.get_current_head()
 
 
 def _config() -> Config:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
-from mccpo.serve.api.guard import PAGES
+from mccpo.serve.api.guard import PAGES, check_origin
 from mccpo.serve.keys import Right
 from mccpo.serve.pages.rendering import render
 from mccpo.serve.problems import Forbidden, Problem, Unauthorised, Unprocessable
@@ -59,7 +59,7 @@ def sending(right: Right) -> Callable[..., Awaitable[View]]:
     look = viewing(right)
 
     async def view(request: Request, token: Annotated[str, Form(max_length=100)] = "") -> View:
-        check_origin(request)
+        check_origin(request.headers)
         found = await look(request)
         found.visit.check(token)
         return found
@@ -69,16 +69,6 @@ def sending(right: Right) -> Callable[..., Awaitable[View]]:
 
 def visitors_of(request: Request) -> Visitors:
     return request.app.state.visitors
-
-
-def check_origin(request: Request) -> None:
-    """Refuses what a page of another site makes a browser send."""
-    site = request.headers.get("sec-fetch-site")
-    if site is None:  # an old browser, or none
-        origin = urlsplit(request.headers.get("origin", "")).netloc
-        site = "same-origin" if origin in ("", request.headers.get("host")) else "cross-site"
-    if site not in ("same-origin", "none"):
-        raise Forbidden("the form is not from a page of this service")
 
 
 class PageRoute(APIRoute):

@@ -22,6 +22,8 @@ from mccpo.serve.problems import Unprocessable
 ON_A_PAGE = 50
 LATEST = 10
 """Decisions that are shown beside a learner."""
+MANY = 40
+"""Concepts beyond which a page no longer shows all at once: what is ready is listed, the rest is folded away."""
 
 Field: TypeAlias = Annotated[str, Form()]
 
@@ -76,7 +78,8 @@ async def override(
         form = OverrideForm.model_validate(given | {"activity": activity or None})
     except ValidationError as error:
         return await _page(view, learner, given=given, wrong=_wrong(error))
-    request = Override(learner, form.concept, form.reason, form.teacher, form.activity)
+    signature = view.visit.caller.signature
+    request = Override(learner, form.concept, form.reason, form.teacher, form.activity, signature)
     try:
         decision = await view.service.override(view.tenant, request, _once(once))
     except Unprocessable as problem:
@@ -94,6 +97,7 @@ async def _page(
 ) -> Response:
     release = view.service.release
     content = await _standing(view, learner)
+    nothing = {"concept": "", "activity": "", "reason": "", "teacher": view.visit.caller.label}
     return view.show(
         "learner.html",
         422 if wrong else 200,
@@ -102,7 +106,7 @@ async def _page(
         who=await view.service.learner(view.tenant, learner),
         just_set=bool(just_set) and just_set == content["state"].decision,
         activities=[activity.name for activity in release.activities],
-        given=given or {"concept": "", "activity": "", "reason": "", "teacher": ""},
+        given=given or nothing,
         wrong=wrong or {},
         once=secrets.token_urlsafe(16),
     )
@@ -113,10 +117,13 @@ async def _standing(view: View, learner: str) -> dict[str, Any]:
     state = await view.service.state(view.tenant, learner)
     latest = await view.service.latest(view.tenant, learner=learner, limit=LATEST)
     known = json.dumps([asdict(state), [(one.id, one.outcome is None) for one in latest]])
+    concepts = _concepts(state, view.service.release.prerequisites)
     return {
         "learner": learner,
         "state": state,
-        "concepts": _concepts(state, view.service.release.prerequisites),
+        "concepts": concepts,
+        "many": len(concepts) > MANY,
+        "groups": _groups(concepts),
         "latest": latest,
         "now": next((one for one in latest if one.id == state.decision), None),
         "seen": hashlib.sha256(known.encode()).hexdigest()[:16],
@@ -125,9 +132,16 @@ async def _standing(view: View, learner: str) -> dict[str, Any]:
 
 def _concepts(state: StateView, prerequisites: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
     return [
-        {"of": one, "status": status(one, state.theta), "prerequisites": list(prerequisites[one.concept])}
-        for one in state.concepts
+        {"of": one, "at": at, "status": status(one, state.theta), "prerequisites": list(prerequisites[one.concept])}
+        for at, one in enumerate(state.concepts, start=1)
     ]
+
+
+def _groups(concepts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The concepts as they are listed: in one go, or where there are many by status, what can be learnt now first."""
+    if len(concepts) <= MANY:
+        return {"all": concepts}
+    return {word: [one for one in concepts if one["status"] == word] for word in ("ready", "mastered", "locked")}
 
 
 def status(one: ConceptState, theta: float) -> str:
@@ -147,8 +161,12 @@ def _wrong(error: ValidationError) -> dict[str, str]:
     found = {}
     for one in error.errors():
         field = str(one["loc"][0])
-        missing = one["type"] == "string_too_short"
-        found[field] = _ASKED[field] if missing else str(one["msg"])
+        if not str(one["input"]).strip():
+            found[field] = _ASKED[field]
+        elif one["type"] == "string_pattern_mismatch":
+            found[field] = "There are characters in it that nobody sees: write it anew."
+        else:
+            found[field] = str(one["msg"])
     return found
 
 

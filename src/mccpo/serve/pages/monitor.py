@@ -51,6 +51,7 @@ def _seen(view: View) -> dict[str, Any]:
         "report": report,
         "costs": {name: _cost(cost) for name, cost in report["costs"].items()},
         "labels": labels,
+        "left_out": {label: found["left_out"] for label, found in report["equity"].items()},
         "alarms": [(label, one) for label, one in verdicts if one["gap"]["verdict"] == "alarm"],
     }
 

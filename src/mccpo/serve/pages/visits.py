@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from mccpo.serve.api.guard import PAGES
-from mccpo.serve.pages.access import SIGN_IN, View, check_origin, page_router, sending, visitors_of
+from mccpo.serve.api.guard import PAGES, check_origin
+from mccpo.serve.pages.access import SIGN_IN, View, page_router, sending, visitors_of
 from mccpo.serve.pages.rendering import render
 from mccpo.serve.problems import Problem, Unauthorised
 from mccpo.serve.visitors import COOKIE, LASTS
@@ -33,7 +33,7 @@ async def signed_in(
     next: Annotated[str, Form(max_length=1000)] = "",
 ) -> Response:
     """Begins a visit, if the key opens the pages."""
-    check_origin(request)
+    check_origin(request.headers)
     try:
         cookie = visitors_of(request).sign_in(key.strip())
     except Problem as problem:

@@ -47,7 +47,7 @@
       value: (_, value) => (value === null || value === undefined ? "–" : write(value)),
     }));
     if (costs) lines.push({ label: "budget", stroke: "#14181f", width: 1, dash: [6, 4], points: { show: false }, value: () => "100 %" });
-    const fromZero = (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, costs ? 1.1 : names.includes("right") ? 1 : names.includes("gain") ? 0.02 : 0.05)];
+    const fromZero = (_, low, high) => [Math.min(0, low ?? 0), Math.max(1.08 * (high ?? 0), costs ? 1.1 : names.includes("right") ? 1 : names.includes("gain") ? 0.02 : 0.05)];
     return new uPlot({
       width: place.clientWidth,
       height: 190,

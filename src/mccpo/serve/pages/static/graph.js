@@ -1,4 +1,6 @@
 // The curriculum as a graph. It shows what the list beside it says, and is read from there, so that the two agree.
+// Where there are too many concepts to be read at once, it shows one with what it needs and what it opens; "All" gives
+// an overview, whose names appear as it is made larger.
 "use strict";
 
 (() => {
@@ -6,6 +8,7 @@
   const about = document.getElementById("about");
   const tools = document.querySelector(".tools");
   const select = document.getElementById("concept");
+  const nearButton = tools.querySelector("[data-zoom=near]");
   const colours = {
     mastered: { line: "#1a7f4e", fill: "#bfe6cf", back: "#f2fbf5" },
     ready: { line: "#1d5fbf", fill: "#bcd6fa", back: "#f3f8ff" },
@@ -28,7 +31,7 @@
         unmet: JSON.parse(item.dataset.unmet),
       });
     }
-    return { theta: Number(standing.dataset.theta), now: standing.dataset.now };
+    return { theta: Number(standing.dataset.theta), now: standing.dataset.now, many: "many" in standing.dataset };
   }
 
   function look(name, one) {
@@ -74,6 +77,7 @@
           "text-max-width": "data(width)",
           "line-height": 1.2,
           "font-size": 14,
+          "min-zoomed-font-size": 9, // smaller than that it is no writing
           "font-family": "system-ui, sans-serif",
           color: "#14181f",
           "border-width": 2,
@@ -97,8 +101,10 @@
           "arrow-scale": 0.9,
         },
       },
+      { selector: ".away", style: { visibility: "hidden", events: "no" } }, // it keeps its size, for the next layout
       { selector: ".faint", style: { opacity: 0.25 } },
-      { selector: "edge.near", style: { width: 3, "line-color": "#3d4654", "target-arrow-color": "#3d4654" } },
+      { selector: "edge.quiet", style: { visibility: "hidden" } },
+      { selector: "edge.near", style: { visibility: "visible", width: 3, "line-color": "#3d4654", "target-arrow-color": "#3d4654" } },
       { selector: "node.chosen", style: { "overlay-color": "#1d5fbf", "overlay-opacity": 0.12, "overlay-padding": 5 } },
       { selector: "node:active", style: { "overlay-opacity": 0.12 } },
     ],
@@ -118,6 +124,7 @@
         const one = concepts.get(option.value);
         if (!one) continue;
         option.disabled = one.status === "locked";
+        option.hidden = option.disabled && told.many;
         option.textContent = `${option.value} (${one.status}, ${percent(one.mastery)})`;
       }
     }
@@ -173,25 +180,105 @@
     cy.elements().not(near).addClass("faint");
     near.edges().addClass("near");
     node.addClass("chosen");
+    concepts.get(name).item.closest("details")?.setAttribute("open", "");
     explain(name);
+    if (focused) focus();
+  }
+
+  const arrange = (some) => some.layout({ name: "dagre", rankDir: "TB", nodeSep: 18, rankSep: 44, animate: false, fit: false }).run();
+
+  // An overview of many: tiles, row after row by how much lies before them. Lines are drawn for the chosen one only.
+  function tile() {
+    const [wide, high] = [150, 54];
+    const columns = Math.ceil(Math.sqrt((concepts.size * high * place.clientWidth) / (wide * place.clientHeight)));
+    const depths = new Map();
+    for (const [name, one] of concepts) depths.set(name, Math.max(0, ...one.prerequisites.map((before) => 1 + depths.get(before))));
+    const rows = [...concepts.keys()].sort((one, other) => depths.get(one) - depths.get(other));
+    rows.forEach((name, at) => {
+      cy.getElementById(ids.get(name)).position({ x: wide * (at % columns), y: high * Math.floor(at / columns) });
+    });
+    cy.edges().addClass("quiet");
+  }
+
+  // One concept with what it needs and what it opens: the chosen one, or that of now, or the first that can be learnt.
+  function focus() {
+    const open = [...concepts].find(([, one]) => one.status === "ready") ?? [...concepts][0];
+    const node = cy.getElementById(ids.get(chosen ?? (concepts.has(told.now) ? told.now : open[0])));
+    const near = node.closedNeighborhood();
+    if (focused && centre === node.id()) {
+      shown.removeClass("faint"); // it is in view already, as large as its reader has made it
+      return;
+    }
+    centre = node.id();
+    show(near.union(near.nodes().edgesWith(near.nodes())), true);
+  }
+
+  const overview = () => show(cy.elements(), false);
+
+  function show(some, near) {
+    shown = some;
+    focused = near;
+    cy.elements().addClass("away");
+    some.removeClass(near ? "away faint quiet" : "away");
+    if (told.many && !near) tile();
+    else arrange(some);
+    nearButton.setAttribute("aria-pressed", String(near));
+    place.dataset.shown = String(some.nodes().length);
+    fit();
   }
 
   function fit() {
     cy.resize();
-    cy.fit(undefined, 12);
+    cy.fit(shown, 12);
     if (cy.zoom() > 1.4) cy.zoom({ level: 1.4, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
     cy.userPanningEnabled(!coarse);
   }
 
   function zoom(factor) {
     cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+    if (chosen !== null) cy.center(cy.getElementById(ids.get(chosen)));
     cy.userPanningEnabled(true); // part of it may lie outside now
   }
 
+  // What is searched for is all that is listed, folded away or not.
+  const find = document.getElementById("find");
+  const sought = document.getElementById("find-concept");
+  const matching = () => {
+    const words = sought.value.trim().toLowerCase();
+    return words ? [...concepts.keys()].filter((name) => name.toLowerCase().includes(words)) : null;
+  };
+
+  function filter() {
+    const names = matching();
+    const wanted = new Set(names);
+    for (const [name, one] of concepts) one.item.hidden = names !== null && !wanted.has(name);
+    for (const group of document.querySelectorAll("#standing .group")) {
+      const any = group.querySelector("[data-concept]:not([hidden])") !== null;
+      group.hidden = names !== null && !any;
+      if (names !== null && any) group.setAttribute("open", "");
+    }
+    document.getElementById("no-match").hidden = names === null || names.length > 0;
+    document.getElementById("found").textContent = names === null ? "" : `${names.length} of ${concepts.size}`;
+  }
+
+  let focused = false;
+  let centre = null;
+  let shown = cy.elements();
+  nearButton.hidden = !told.many;
+  find.hidden = !told.many;
   paint();
-  cy.layout({ name: "dagre", rankDir: "TB", nodeSep: 18, rankSep: 44, animate: false, fit: false }).run();
-  fit();
   choose(null);
+  if (told.many) focus();
+  else overview();
+  find.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const names = matching();
+    if (names?.length) choose(names[0]);
+  });
+  sought.addEventListener("input", () => {
+    filter();
+    if (!sought.value) for (const fold of document.querySelectorAll("#standing details.fold")) fold.open = false;
+  });
   cy.on("tap", "node", (event) => choose(event.target.data("name") === chosen ? null : event.target.data("name")));
   cy.on("tap", (event) => { if (event.target === cy) choose(null); });
   new ResizeObserver(fit).observe(place);
@@ -199,8 +286,9 @@
   tools.hidden = false;
   tools.addEventListener("click", (event) => {
     const what = event.target.dataset.zoom;
-    if (what === "fit") fit();
-    else if (what) zoom(what === "in" ? 1.3 : 1 / 1.3);
+    if (what === "fit") overview();
+    else if (what === "near") focus();
+    else if (what) zoom((told.many && !focused ? 1.8 : 1.3) ** (what === "in" ? 1 : -1));
   });
   document.addEventListener("click", (event) => {
     const item = event.target.closest(".pick")?.closest("[data-concept]");
@@ -210,7 +298,9 @@
     if (event.target.id !== "standing") return;
     told = read();
     paint();
+    filter();
     choose(concepts.has(chosen) ? chosen : null);
+    if (focused) focus();
   });
   place.dataset.drawn = String(cy.nodes().length);
 })();

@@ -31,10 +31,10 @@
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     opened.clear();
-    for (const details of event.detail.target.querySelectorAll("li[id] > details[open]")) opened.add(details.parentElement.id);
+    for (const details of event.detail.target.querySelectorAll("details[open]")) opened.add(details.id || details.parentElement.id);
   });
   document.addEventListener("htmx:afterSettle", () => {
-    for (const id of opened) document.getElementById(id)?.querySelector("details")?.setAttribute("open", "");
+    for (const id of opened) (id && document.querySelector(`details#${id}, #${id} > details`))?.setAttribute("open", "");
     localise(document);
     trim();
   });
