@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all test-browser lint types layers requirements clean
+.PHONY: demo test test-all test-browser lint types layers docs requirements clean
 
 demo: $(READY)
 	$(BIN)/mccpo compare tutor-15 --seeds 4
@@ -30,6 +30,10 @@ types: $(READY)
 
 layers: $(READY)
 	$(BIN)/lint-imports
+
+# The pages of methods and environments, from the code and from the results that are published in docs/benchmark.
+docs: $(READY)
+	$(BIN)/python -m mccpo.report.benchmark_docs docs
 
 # The environment is made anew only when what it is made of has changed.
 $(READY): pyproject.toml requirements/dev.txt

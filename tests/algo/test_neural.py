@@ -222,7 +222,7 @@ def test_ctrl_c_is_heard_between_blocks(trained, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"methods": []}, "shape"),
+        ({"methods": []}, "no method"),
         ({"parameters": np.zeros((1, 2, 3), np.float32)}, "shape"),
         ({"parameters": np.zeros(3, np.float32)}, "shape"),
         ({"episodes": 0}, "episodes is 0"),

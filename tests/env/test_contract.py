@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccpo.env import ENVIRONMENTS, FiniteEnvironment, PreparedJudge, make
+from mccpo.env import ENVIRONMENTS, FiniteEnvironment, PreparedJudge, RandomCurricula, make
 
 EPISODES = 64
 
@@ -53,6 +53,18 @@ def everything(finite):
     states = jax.vmap(finite.state)(jnp.arange(finite.num_states))
     over_actions = jax.vmap(finite.outcomes, in_axes=(None, 0))
     return jax.jit(jax.vmap(over_actions, in_axes=(0, None)))(states, jnp.arange(finite.num_actions + 1))
+
+
+def ready_lessons(env, state):
+    """Whether each lesson, a concept or an activity of one, is of a concept that its learner's own graph opens."""
+    K = np.asarray(state.K, np.float32)
+    if isinstance(env, RandomCurricula):
+        ready, graphs = np.empty(K.shape, bool), np.asarray(state.case)
+        for graph in np.unique(graphs):
+            ready[graphs == graph] = env.curricula[graph].ready(K[graphs == graph], env.theta)
+    else:
+        ready = env.curriculum.ready(K, env.theta)
+    return np.repeat(ready, len(getattr(env, "activities", ())) or 1, axis=-1)
 
 
 def same(one, other):
@@ -110,12 +122,12 @@ def test_episodes_end_at_the_horizon_and_not_before(env, episodes):
 
 def test_the_mask_is_the_ready_set_and_never_empty(env, episodes):
     _, _, steps = episodes
-    concepts = len(env.curriculum)
     for state, obs in (env.reset(jax.random.key(2)), (steps.state, steps.obs)):
-        expected = env.curriculum.ready(np.asarray(state.K, np.float32), env.theta)
+        expected = ready_lessons(env, state)
+        lessons = expected.shape[-1]
         assert obs.action_mask.any(axis=-1).all()
-        np.testing.assert_array_equal(obs.action_mask[..., :concepts], expected)
-        assert obs.action_mask[..., concepts:].all()
+        np.testing.assert_array_equal(obs.action_mask[..., :lessons], expected)
+        assert obs.action_mask[..., lessons:].all()
 
 
 def test_features_and_costs_stay_within_their_bounds(env, episodes):
@@ -138,7 +150,7 @@ def test_the_no_op_lets_time_pass_and_nothing_else(env, episodes):
 
 def test_an_unready_concept_can_be_taught_and_is_counted(env, episodes):
     states, actions, steps = episodes
-    ready = env.curriculum.ready(np.asarray(states.K, np.float32), env.theta)
+    ready = ready_lessons(env, states)
     allowed = np.concatenate([ready, np.ones((*ready.shape[:2], env.num_actions + 1 - ready.shape[2]), bool)], axis=2)
     expected = ~np.take_along_axis(allowed, np.asarray(actions)[..., None], axis=2)[..., 0]
     assert expected.any()

@@ -14,6 +14,7 @@ import equinox as eqx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.judging import NetworkActor
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
@@ -55,6 +56,19 @@ class Learner(eqx.Module):
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: Any, share: Float[Array, ""]
     ) -> tuple[Any, Progress]:
         """One iteration, `sizes.steps` steps of the environment, at `share` of training."""
+
+    def own_score(
+        self,
+        env: Environment[Any],
+        budgets: Budgets,
+        caution: Float[Array, ""] | float,
+        actor: NetworkActor,
+        key: PRNGKeyArray,
+        episodes: int,
+    ) -> Float[Array, ""] | None:
+        """How good a policy is in episodes of its own, where its budgets are not all that it is to meet; else None."""
+        del env, budgets, caution, actor, key, episodes
+        return None
 
     @abc.abstractmethod
     def prices(self, state: Any) -> Float[Array, "*runs costs"]:

@@ -65,7 +65,7 @@ def advance(
     validation: int,
 ) -> tuple[NeuralState, Progress]:
     """Some iterations of one run, and one look at the averaged policy they end with."""
-    averaging, method = learner.settings.averaging, learner.playing(env)
+    averaging = learner.settings.averaging
 
     def one(carry: Any, _: None) -> tuple[Any, Progress]:
         run, average = carry
@@ -74,9 +74,8 @@ def advance(
 
     (run, average), progress = jax.lax.scan(one, (state.run, state.average), length=iterations)
     validating, key = jax.random.split(state.validating)
-    seen = judge_actor(env, NetworkActor(method, average, learner.network(env)), key, validation)
     # One standard error here, `caution` of them when it comes to the choice: a look need only find who is worth it.
-    score = score_of(method, budgets, 1.0, seen, run.iteration / total)
+    score = scored(env, learner, budgets, 1.0, average, key, validation, run.iteration / total)
     point = jax.tree.map(partial(jnp.nanmean, axis=0), progress)
     point = point._replace(violation_steps=progress.violation_steps.sum(axis=0))
     return NeuralState(run, average, enter(state.finalists, score, average), validating), point
@@ -89,19 +88,18 @@ def conclude(
 
     A look's best is best by luck too; fresh episodes take that luck away. Without budgets it is the newest policy.
     """
-    method, network = learner.playing(env), learner.network(env)
+    caution = learner.settings.caution
 
     def among(finalists: Finalists) -> Float[Array, " parameters"]:
         keys = jax.random.split(state.validating, FINALISTS)
 
         def score(one: Any) -> Float[Array, ""]:
             parameters, key = one
-            seen = judge_actor(env, NetworkActor(method, parameters, network), key, FINAL_EPISODES)
-            return score_of(method, budgets, learner.settings.caution, seen, jnp.zeros(()))
+            return scored(env, learner, budgets, caution, parameters, key, FINAL_EPISODES, jnp.zeros(()))
 
         return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
 
-    return jax.lax.cond(method.constrained > 0, among, lambda _: state.average, state.finalists)
+    return jax.lax.cond(learner.playing(env).constrained > 0, among, lambda _: state.average, state.finalists)
 
 
 def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array, " parameters"]) -> Finalists:
@@ -111,6 +109,24 @@ def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array
     return Finalists(
         jnp.where(takes, score, finalists.score), jnp.where(takes[:, None], parameters, finalists.parameters)
     )
+
+
+def scored(
+    env: Environment[Any],
+    learner: Learner,
+    budgets: Budgets,
+    caution: Float[Array, ""] | float,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+    share: Float[Array, ""],
+) -> Float[Array, ""]:
+    """The score of a policy in episodes of its own: the learner's, where it has one, else that of all learners."""
+    actor = NetworkActor(learner.playing(env), parameters, learner.network(env))
+    own = learner.own_score(env, budgets, caution, actor, key, episodes)
+    if own is not None:
+        return own
+    return score_of(actor.method, budgets, caution, judge_actor(env, actor, key, episodes), share)
 
 
 def score_of(

@@ -23,9 +23,11 @@ from cyclopts.exceptions import CycloptsError, UnknownCommandError
 from mccpo._version import __version__
 from mccpo.cli import interrupt, settings
 from mccpo.errors import MccpoError
+from mccpo.serve.masking import mask
 
 COMMANDS = {
     "compare": ("mccpo.cli.compare:compare", "Train and evaluate the methods on an environment, side by side."),
+    "benchmark": ("mccpo.cli.benchmark:benchmark", "Compare all methods on all environments, under the same budgets."),
     "reproduce": ("mccpo.cli.reproduce:reproduce", "Run the paper's protocol and set our numbers beside its own."),
     "train": ("mccpo.cli.train:train", "Train one method on an environment."),
     "evaluate": ("mccpo.cli.evaluate:evaluate", "Judge the policies of a run on fresh episodes."),
@@ -123,9 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _mute_stdout()
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in tokens:
-            traceback.print_exception(error)
+            sys.stderr.write(mask("".join(traceback.format_exception(error))))
         message, code = _ending(error)
-        sys.stderr.write(f"mccpo: {' '.join(message.split())}\n")
+        sys.stderr.write(f"mccpo: {mask(' '.join(message.split()))}\n")
         _flush_or_mute()
         if arguments is None and isinstance(error, KeyboardInterrupt):
             # Threads may still compile or train, and would crash as the interpreter goes: nobody waits for them.

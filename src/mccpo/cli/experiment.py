@@ -63,7 +63,7 @@ def _folder(name: str, options: Options, flags: Training) -> RunFolder:
     if flags.out is not None and flags.out == Path():
         raise InputError("--out is the current folder", fix="name a folder for the run")
     configuration = {"run": name, **asdict(options), "parameters": describe(options.parameters)}
-    return RunFolder(flags.out or _free(name), configuration, resume=flags.resume)
+    return RunFolder(flags.out or free(name), configuration, resume=flags.resume)
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
         if interrupted():  # a Ctrl-C that arrived where Python could not raise it
             raise KeyboardInterrupt
 
-    recall, remember = (None, None) if flags.no_cache else _caches()
+    recall, remember = (None, None) if flags.no_cache else caches()
     record = _event_files(folder, flags) if flags.tensorboard else None
     with progress() as show:
         try:
@@ -96,7 +96,7 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
                 folder.save(label, snapshot, last=True)
 
 
-def _caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
+def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
     """How unconstrained runs are recalled and remembered, where there is a folder for it; programs are kept, too."""
     from mccpo.experiments.cache import Cache
 
@@ -166,7 +166,7 @@ def _require(results: list[dict[str, Any]]) -> None:
                 raise GateFailed(f"{one['table']} {name}: mc-cpo {share}".replace(" :", ":"))
 
 
-def _free(name: str) -> Path:
+def free(name: str) -> Path:
     """The first folder of that name under runs/ that is not there yet."""
     name = name.replace(os.sep, "-")  # that of an environment may be a path
     place, count = Path("runs") / name, 1

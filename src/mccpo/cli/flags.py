@@ -93,7 +93,7 @@ class Training:
             episodes=self.episodes,
             steps=self.steps,
             seed=self.seed,
-            kappa=_numbers(self.kappa),
+            kappa=numbers(self.kappa),
             budgets=parse_pairs(self.budget or [], "--budget", number),
             parameters=environment_parameters(self.set, curriculum),
             requirements=tuple(requirements),
@@ -114,7 +114,8 @@ def environment_parameters(entries: list[str] | None, curriculum: Path | None) -
     return found
 
 
-def _numbers(text: str | None) -> tuple[float, ...]:
+def numbers(text: str | None) -> tuple[float, ...]:
+    """The numbers of `--kappa`, joined by commas."""
     if text is None:
         return ()
     try:

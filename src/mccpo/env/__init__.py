@@ -2,6 +2,7 @@
 
 from mccpo.env.budgets import check_budgets
 from mccpo.env.chain import Chain
+from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.env.description import describe_environment, rebuild_environment
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
@@ -14,10 +15,14 @@ from mccpo.env.tutor import (
     Group,
     PreparedJudge,
     PreparedTutor,
+    RandomCurricula,
     Tutor,
     Tutor25,
+    TutorActivities,
     TutorBKT,
+    TutorGoal,
     TutorState,
+    cut,
 )
 from mccpo.env.types import Environment, FiniteEnvironment, Observation, TimeStep
 
@@ -27,6 +32,7 @@ __all__ = [
     "GROUPS",
     "Activity",
     "Chain",
+    "Conditioned",
     "Environment",
     "Estimated",
     "FiniteEnvironment",
@@ -35,13 +41,18 @@ __all__ = [
     "Observation",
     "PreparedJudge",
     "PreparedTutor",
+    "RandomCurricula",
     "RandomFinite",
     "TimeStep",
     "Tutor",
     "Tutor25",
+    "TutorActivities",
     "TutorBKT",
+    "TutorGoal",
     "TutorState",
+    "at_kappa",
     "check_budgets",
+    "cut",
     "describe_environment",
     "make",
     "rebuild_environment",

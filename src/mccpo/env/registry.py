@@ -15,7 +15,16 @@ from mccpo.curriculum import Curriculum
 from mccpo.env.chain import Chain
 from mccpo.env.gate import Gate
 from mccpo.env.random_finite import RandomFinite
-from mccpo.env.tutor import PreparedJudge, PreparedTutor, Tutor, Tutor25, TutorBKT
+from mccpo.env.tutor import (
+    PreparedJudge,
+    PreparedTutor,
+    RandomCurricula,
+    Tutor,
+    Tutor25,
+    TutorActivities,
+    TutorBKT,
+    TutorGoal,
+)
 from mccpo.env.tutor.parameters import PER_CONCEPT
 from mccpo.env.types import Environment
 from mccpo.errors import InputError
@@ -28,6 +37,9 @@ ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "tutor-15": Tutor,
     "tutor-25": Tutor25,
     "tutor-15-bkt": TutorBKT,
+    "tutor-15-activities": TutorActivities,
+    "tutor-15-goal": TutorGoal,
+    "random-curricula": RandomCurricula,
     "prepared": PreparedTutor,
     "prepared-judge": PreparedJudge,
 }

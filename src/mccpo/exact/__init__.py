@@ -1,12 +1,14 @@
 """Finite CMDPs solved: enumeration, exact evaluation, the occupancy-measure linear program."""
 
 from mccpo.exact.evaluation import Values, evaluate, occupancy, rhsi, satisfies
+from mccpo.exact.lyapunov import Iteration, safe_policy_iteration
 from mccpo.exact.model import FiniteModel, enumerate_model
-from mccpo.exact.program import Infeasible, Optimum, front, solve
+from mccpo.exact.program import Infeasible, Optimum, front, safest, solve
 
 __all__ = [
     "FiniteModel",
     "Infeasible",
+    "Iteration",
     "Optimum",
     "Values",
     "enumerate_model",
@@ -14,6 +16,8 @@ __all__ = [
     "front",
     "occupancy",
     "rhsi",
+    "safe_policy_iteration",
+    "safest",
     "satisfies",
     "solve",
 ]

@@ -78,6 +78,21 @@ def solve(
     return Optimum(policy, evaluate(model, policy), multipliers)
 
 
+def safest(model: FiniteModel, budgets: Mapping[str, float]) -> Float[np.ndarray, "states actions"] | Infeasible:
+    """The policy that meets the budgets and is the furthest below them, or why there is none.
+
+    Its costs, each relative to its budget, add up to the least; a budget of 0 counts by the cost itself.
+    """
+    check_budgets(model.cost_names, dict(budgets))
+    program = _Program(model, masked=True)
+    weights = {name: 1.0 / d if d > 0 else 1.0 for name, d in budgets.items()}
+    objective = -sum((weight * program.costs[model.cost_index(c)] for c, weight in weights.items()), 0 * program.reward)
+    found = program.maximise(objective, budgets)
+    if found.status == 2:
+        return _explain(program, dict(budgets))
+    return program.policy(_solved(found).x)
+
+
 def front(
     model: FiniteModel, cost: str, *, budgets: Mapping[str, float] | None = None, points: int = 21
 ) -> list[tuple[float, Optimum]]:

@@ -54,6 +54,11 @@ def anchor(env: Environment[Any], options: Options, session: Session) -> Anchore
     """Trains the unconstrained policies that everything else is relative to."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
+    return anchored_by(env, plan, session)
+
+
+def anchored_by(env: Environment[Any], plan: NeuralPlan, session: Session) -> Anchored:
+    """Trains the unconstrained policies by a plan, or recalls those that an earlier run trained by it."""
     free, label, key = method_spec(ANCHOR), f"{env.name} {ANCHOR}", anchor_key(env, plan)
     kept = session.recall(key) if session.recall is not None and key is not None else None
     if kept is None:
@@ -64,7 +69,7 @@ def anchor(env: Environment[Any], options: Options, session: Session) -> Anchore
     else:
         runs, seen = unpack(kept)
         session.end(label, _so_far(env, [free], runs.curves, runs.steps))
-    return Anchored(env, plan, runs, _mean([_values(env, seen, 0, seed) for seed in range(plan.seeds)]))
+    return Anchored(env, plan, runs, _mean([values_of(env, seen, 0, seed) for seed in range(plan.seeds)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +171,7 @@ def judged(policies: Policies, env: Environment[Any], *, episodes: int, seed: in
     """What policies are worth on fresh episodes of an environment, over seeds."""
     seen = evaluate_neural(env, [policies.method], policies.parameters[None], episodes=episodes, seed=seed)
     seeds = [
-        metrics_of(_values(env, seen, 0, place), policies.anchor, env, policies.budgets)
+        metrics_of(values_of(env, seen, 0, place), policies.anchor, env, policies.budgets)
         for place in range(len(policies.parameters))
     ]
     row = {metric: summarise([one[metric] for one in seeds]) for metric in seeds[0] if metric != "pi_hack"}
@@ -194,7 +199,7 @@ def worth(
 ) -> Values:
     """What unconstrained policies cost and return on fresh episodes of an environment, on average over seeds."""
     seen = evaluate_neural(env, [method_spec(ANCHOR)], policies[None], episodes=episodes, seed=seed)
-    return _mean([_values(env, seen, 0, place) for place in range(len(policies))])
+    return _mean([values_of(env, seen, 0, place) for place in range(len(policies))])
 
 
 def row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
@@ -251,7 +256,8 @@ def _train(
     return runs
 
 
-def _values(env: Environment[Any], seen: Episodes, place: int, seed: int) -> Values:
+def values_of(env: Environment[Any], seen: Episodes, place: int, seed: int) -> Values:
+    """What the episodes of one policy say it is worth."""
     costs = np.asarray(seen.costs)[place, seed].mean(axis=-1)
     steps = float(np.asarray(seen.length)[place, seed].sum())
     return Values(

@@ -59,13 +59,13 @@ class RunFolder:
             self._spent = self._take_up(manifest)
         elif manifest.exists():
             raise InputError(f"{path} already holds a run", fix="choose another --out, or go on with it by --resume")
-        self._written = self._resumes = resume
+        self._written = self.resumed = resume
         _check_writable(path)
 
     def load(self, label: str) -> dict[str, np.ndarray] | None:
         """The checkpoint of a part, if there is one."""
         path = self._checkpoint(label)
-        return read_checkpoint(path) if self._resumes and path.exists() else None
+        return read_checkpoint(path) if self.resumed and path.exists() else None
 
     def save(self, label: str, snapshot: Snapshot[Any, Any], *, last: bool = False) -> None:
         """Keeps a checkpoint of a part, unless it did so a moment ago."""
@@ -73,7 +73,7 @@ class RunFolder:
         if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
             self._saved[label] = now
             if not self._written:
-                self._write_manifest(finished=False)
+                self.mark(finished=False)
             atomic.write_bytes(self._checkpoint(label), save(to_arrays(snapshot)))
 
     def finish(
@@ -86,7 +86,7 @@ class RunFolder:
             write_policies(self.path, policies)
         atomic.write_text(self.path / "results.json", dump_json(results, indent=2) + "\n")
         write_curves(self.path / "metrics.parquet", curves)
-        return self._write_manifest(finished=True)
+        return self.mark(finished=True)
 
     def _take_up(self, manifest: Path) -> float:
         found = read_json(manifest, fix=_NO_RUN)
@@ -103,7 +103,8 @@ class RunFolder:
             raise MccpoError(f"the parts '{other}' and '{label}' of the run have one checkpoint")
         return path
 
-    def _write_manifest(self, *, finished: bool) -> dict[str, Any]:
+    def mark(self, *, finished: bool) -> dict[str, Any]:
+        """Writes the manifest, which says whether the run is finished; gives it."""
         manifest = {
             "mccpo": __version__,
             "configuration": self.configuration,

@@ -2,10 +2,13 @@
 
 from mccpo.env.tutor.activities import ACTIVITIES, Activity
 from mccpo.env.tutor.bkt import GROUPS, Group, Latent, TutorBKT, posterior
-from mccpo.env.tutor.curricula import profile_curriculum
+from mccpo.env.tutor.curricula import core, profile_curriculum
+from mccpo.env.tutor.cut import cut
 from mccpo.env.tutor.estimation import Estimated, EstimatedState
+from mccpo.env.tutor.families import RandomCurricula
+from mccpo.env.tutor.goal import TutorGoal
 from mccpo.env.tutor.prepared import PreparedJudge, PreparedTutor
-from mccpo.env.tutor.profiles import Tutor, Tutor25
+from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 
 __all__ = [
@@ -20,11 +23,16 @@ __all__ = [
     "PreparedJudge",
     "PreparedTutor",
     "Progress",
+    "RandomCurricula",
     "Tutor",
     "Tutor25",
+    "TutorActivities",
     "TutorBKT",
+    "TutorGoal",
     "TutorState",
     "Tutoring",
+    "core",
+    "cut",
     "posterior",
     "profile_curriculum",
 ]

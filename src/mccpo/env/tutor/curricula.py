@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from jaxtyping import Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.random_finite import random_curriculum
@@ -40,6 +41,39 @@ def chosen_curriculum(curriculum: Curriculum | None, seed: int | None, concepts:
     if not _is_count(seed):
         raise InputError(f"curriculum_seed is {seed}", fix="give a whole number from 0 on")
     return random_curriculum(np.random.default_rng([seed, concepts]), concepts)
+
+
+def dependants(curriculum: Curriculum) -> Int[np.ndarray, " concepts"]:
+    """How many concepts need each one, directly or not.
+
+    >>> dependants(profile_curriculum(6)).tolist()
+    [2, 3, 1, 1, 0, 0]
+    """
+    behind = np.zeros((len(curriculum), len(curriculum)), bool)
+    for concept, needs in reversed(list(enumerate(curriculum.prerequisites.dense))):
+        behind[needs] |= behind[concept]
+        behind[needs, concept] = True
+    return behind.sum(axis=1)
+
+
+def core(curriculum: Curriculum, concepts: int) -> Curriculum:
+    """The part of a curriculum on which most of it rests: the concepts with the most others behind them.
+
+    More lies behind a prerequisite than behind what needs it, so that the core has all prerequisites of its concepts.
+    Among equals the first in the curriculum's order is taken, so that there is one core of each size, and a larger one
+    has all of a smaller one.
+
+    >>> core(profile_curriculum(6), 3).edges
+    ()
+    >>> core(profile_curriculum(6), 4).edges
+    (('v0', 'v3'), ('v1', 'v3'))
+    """
+    if not _is_count(concepts) or not 1 <= concepts <= len(curriculum):
+        raise InputError(f"concepts is {concepts}", fix=f"give a whole number from 1 to {len(curriculum)}")
+    kept = np.sort(np.argsort(-dependants(curriculum), kind="stable")[:concepts])
+    names = [curriculum.concepts[place] for place in kept]
+    edges = [edge for edge in curriculum.edges if edge[1] in set(names)]
+    return Curriculum.from_edges(edges, concepts=names, demand=curriculum.demand[kept])
 
 
 def _is_count(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The paper's tutors, deterministic in K: fifteen concepts and twenty-five."""
+"""The paper's tutors, deterministic in K: fifteen concepts and twenty-five, and fifteen with a choice of activities."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from mccpo.env.tutor.activities import ACTIVITIES, Activity
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 
 
@@ -50,3 +51,18 @@ class Tutor25(Tutor):
     name: ClassVar[str] = "tutor-25"
 
     concepts: int = eqx.field(static=True, default=25)
+
+
+class TutorActivities(Tutor):
+    """The fifteen concepts of `tutor-15`, each with a choice of five activities: what to teach, and how.
+
+    Encouragement, hint, worked example, practice and challenge trade demand and gain against engagement: see
+    `ACTIVITIES`. There are seventy-five actions, `concept/activity`; a concept that is ready is so for all of its
+    activities. Teaching v raises K_v by η(1 − K_v) times the activity's gain. The tutor that maximises engagement
+    encourages for ever what is known already; c2 (too little gain), c3 (too little demand) and c4 (engagement without
+    gain) carry the budgets.
+    """
+
+    name: ClassVar[str] = "tutor-15-activities"
+
+    activities: tuple[Activity, ...] = eqx.field(static=True, default=tuple(ACTIVITIES.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import KW_ONLY
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ class TutorState(NamedTuple, Generic[LatentT]):
     - `correct`: the learner's record: whether the last answer was right; false before the first.
     - `t`: the steps taken.
     - `latent`: what no tutor sees; None where K is all there is to know.
+    - `case`: what else the tutor knows of this learner, such as its targets; None where learners begin alike.
     """
 
     K: Float[Array, " concepts"]
@@ -42,6 +43,7 @@ class TutorState(NamedTuple, Generic[LatentT]):
     correct: Bool[Array, ""]
     t: Int[Array, ""]
     latent: LatentT
+    case: Any = None
 
 
 class Lesson(NamedTuple):
@@ -108,6 +110,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
     cost_names: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
     constrained: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
     filter: ClassVar[Filter] = "renormalise"
+    case_names: ClassVar[tuple[str, ...]] = ()
+    """What `case_features` gives for each concept, by name."""
 
     _: KW_ONLY
     K0: PerConcept = eqx.field(default=0.2, converter=per_concept)
@@ -178,7 +182,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     @property
     def num_features(self) -> int:
-        return 3 * len(self.curriculum) + self.num_actions + 1
+        return (3 + len(self.case_names)) * len(self.curriculum) + self.num_actions + 1
 
     @property
     def demand(self) -> Float[np.ndarray, " actions"]:
@@ -199,16 +203,31 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def observe(self, state: TutorState[LatentT]) -> Observation:
         """What a policy sees in a state."""
-        ready = self.curriculum.ready(state.K, self.theta)
+        ready = self.ready(state)
         last = jnp.arange(self.num_actions) == state.last
-        parts = (state.K, state.novelty, last, ready, (state.t / self.horizon)[None])
+        parts = (state.K, state.novelty, last, ready, *self.case_features(state), (state.t / self.horizon)[None])
         return Observation(
             features=jnp.concatenate([part.astype(jnp.float32) for part in parts]),
             action_mask=self._over_activities(ready),
         )
 
+    def ready(self, state: TutorState[LatentT]) -> Bool[Array, " concepts"]:
+        """The concepts whose prerequisites are mastered by K: the gate."""
+        found: Bool[Array, " concepts"] = self.curriculum.ready(state.K, self.theta)
+        return found
+
+    def case_features(self, state: TutorState[LatentT]) -> tuple[Float[Array, " concepts"], ...]:
+        """What a policy sees of the learner's case: some numbers for each concept, between the ready mask and t/T."""
+        del state
+        return ()
+
     def reset(self, key: PRNGKeyArray) -> tuple[TutorState[LatentT], Observation]:
-        state = TutorState(
+        state = self.start(key)
+        return state, self.observe(state)
+
+    def start(self, key: PRNGKeyArray) -> TutorState[LatentT]:
+        """A learner before the first lesson."""
+        return TutorState(
             K=self.each(self.K0),
             novelty=jnp.ones(len(self.curriculum), jnp.float32),
             last=jnp.full((), self.noop, jnp.int32),
@@ -216,7 +235,6 @@ class Tutoring(Environment[TutorState[LatentT]]):
             t=jnp.zeros((), jnp.int32),
             latent=self.latent(key),
         )
-        return state, self.observe(state)
 
     def step(
         self, key: PRNGKeyArray, state: TutorState[LatentT], action: Int[Array, ""]
@@ -225,7 +243,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
         choice = jnp.minimum(action, self.num_actions - 1)
         lesson = self._lesson(state, choice, acts)
         progress = self.teach(key, state, lesson)
-        reward, costs = self._signals(choice, progress.felt, state.novelty[lesson.concept], progress.gain)
+        demand = self.demand_in(state)[choice]
+        engagement, costs = self._signals(choice, demand, progress.felt, state.novelty[lesson.concept], progress.gain)
         successor = TutorState(
             K=jnp.where(lesson.taught, progress.K, state.K),
             novelty=jnp.where(lesson.taught, state.novelty * jnp.exp(-1 / self.novelty_span), state.novelty),
@@ -233,11 +252,12 @@ class Tutoring(Environment[TutorState[LatentT]]):
             correct=jnp.where(acts, progress.correct, state.correct),
             t=state.t + 1,
             latent=progress.latent,
+            case=state.case,
         )
         return TimeStep(
             state=successor,
             obs=self.observe(successor),
-            reward=jnp.where(acts, reward, 0.0),
+            reward=jnp.where(acts, engagement, 0.0),
             costs=jnp.where(acts, costs, 0.0),
             gain=jnp.where(acts, progress.learnt, 0.0),
             unready=acts & ~lesson.ready,
@@ -248,6 +268,15 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def each(self, value: PerConcept) -> Float[Array, " concepts"]:
         """A parameter as one number for each concept."""
         return jnp.broadcast_to(jnp.asarray(value, jnp.float32), (len(self.curriculum),))
+
+    def demand_in(self, state: TutorState[LatentT]) -> Float[Array, " actions"]:
+        """How much each action asks of this learner."""
+        del state
+        return jnp.asarray(self.demand, jnp.float32)
+
+    def concept_ready(self, state: TutorState[LatentT], concept: Int[Array, ""]) -> Bool[Array, ""]:
+        """What `ready` says of one concept."""
+        return self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept)
 
     def prerequisites_hold(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """Whether one concept's prerequisites are all mastered: the gate, without working it out for every concept."""
@@ -268,15 +297,19 @@ class Tutoring(Environment[TutorState[LatentT]]):
             concept=concept,
             taught=acts & (jnp.arange(len(self.curriculum)) == concept),
             K=state.K[concept],
-            ready=self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept),
+            ready=self.concept_ready(state, concept),
             rate=self.each(self.eta)[concept] * jnp.array([each.gain for each in self._activities])[activity],
         )
 
     def _signals(
-        self, choice: Int[Array, ""], felt: Float[Array, ""], novelty: Float[Array, ""], gain: Float[Array, ""]
+        self,
+        choice: Int[Array, ""],
+        demand: Float[Array, ""],
+        felt: Float[Array, ""],
+        novelty: Float[Array, ""],
+        gain: Float[Array, ""],
     ) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
-        """The reward and the costs of an action that is not the no-op."""
-        demand = jnp.asarray(self.demand, jnp.float32)[choice]
+        """The engagement and the costs of an action that is not the no-op."""
         fun = jnp.array([each.engagement for each in self._activities])[choice % len(self._activities)]
         difficulty = self.r_difficulty * demand * (1 - felt)
         reward = jnp.clip(self.r_base - difficulty + self.r_novelty * novelty + fun, 0.0, 1.0)

@@ -1,0 +1,75 @@
+"""The tables of a benchmark for a terminal: one for each environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+_NONE = "–"
+
+
+def tables(results: Mapping[str, Any]) -> list[RenderableType]:
+    """One table for each environment, methods of the largest hypervolume first."""
+    found: list[RenderableType] = []
+    for environment, about in results["environments"].items():
+        cells = [cell for cell in results["cells"] if cell["environment"] == environment]
+        if "why" in about:
+            found.append(Text(f"\n{environment}: {about['why']}"))
+        elif cells:
+            found.append(_table(environment, about, cells, results))
+    return found
+
+
+def _table(
+    environment: str, about: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
+) -> Table:
+    kappas = list(dict.fromkeys(cell["kappa"] for cell in cells))
+    volumes = {method: cell["mean"] for method, cell in results["hypervolume"].get(environment, {}).items()}
+    shown = Table(title=f"\n{environment}: return (seeds that meet the budgets)", title_justify="left", box=box.SIMPLE)
+    shown.add_column("method")
+    for kappa in kappas:
+        shown.add_column(f"κ = {kappa:g}", justify="right")
+    if about["finite"]:
+        shown.add_column("of optimum", justify="right")
+    for name in ("hypervolume", "s a run"):
+        shown.add_column(name, justify="right")
+    shown.add_column("status")
+    for method in sorted({cell["method"]: None for cell in cells}, key=lambda name: -volumes.get(name, -1.0)):
+        own = [cell for cell in cells if cell["method"] == method]
+        columns = [method, *(_cell(own, kappa) for kappa in kappas)]
+        columns += [_of_optimum(own)] if about["finite"] else []
+        columns += [_number(volumes.get(method), "{:.3f}"), _number(own[0]["seconds"], "{:.3g}"), _status(own)]
+        shown.add_row(*(Text(text) for text in columns))
+    return shown
+
+
+def _cell(cells: Sequence[Mapping[str, Any]], kappa: float) -> str:
+    cell = next((cell for cell in cells if cell["kappa"] == kappa), {})
+    if "return" not in cell:
+        return _NONE
+    met = cell["satisfaction_strict"]["per_seed"]
+    return f"{cell['return']['mean']:.4g} ({sum(met):.0f}/{len(met)})"
+
+
+def _of_optimum(cells: Sequence[Mapping[str, Any]]) -> str:
+    """The share of the optimum at each κ, where the budgets are met: beyond them there is no optimum to speak of."""
+    shares = [
+        f"{100 * cell['optimum_share']['mean']:.1f}" if cell["satisfaction_strict"]["mean"] == 1 else _NONE
+        for cell in cells
+        if "optimum_share" in cell
+    ]
+    return f"{' '.join(shares)} %" if any(share != _NONE for share in shares) else _NONE
+
+
+def _number(value: float | None, form: str) -> str:
+    return _NONE if value is None else form.format(value)
+
+
+def _status(cells: Sequence[Mapping[str, Any]]) -> str:
+    failed = next((cell for cell in cells if cell["status"] != "done"), None)
+    return "done" if failed is None else f"{failed['status']}: {failed['why']}"

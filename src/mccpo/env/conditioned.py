@@ -1,0 +1,148 @@
+"""An environment in which every learner comes with its own share κ of the budgets, which the policy sees."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env.types import Environment, Filter, FiniteEnvironment, Observation, TimeStep
+from mccpo.errors import InputError
+
+
+class ConditionedState(NamedTuple):
+    """A state of the inner environment, and the κ under which its learner is taught."""
+
+    learner: Any
+    kappa: Float[Array, ""]
+
+
+class Conditioned(Environment[ConditionedState]):
+    """An environment whose observation ends with κ, the share of the budgets that its learner is granted.
+
+    At reset κ is drawn evenly from `low` to `high`; where the two are equal, it is that number. With `relative`, costs
+    come divided by κ: those of every learner are then held to the same budgets, whichever κ it has, and what meets the
+    budgets d in these costs meets κ·d in the costs as they are.
+    """
+
+    env: Environment[Any]
+    low: Float[Array, ""]
+    high: Float[Array, ""]
+    relative: bool = eqx.field(static=True)
+    most: float = eqx.field(static=True)
+    action_names: tuple[str, ...] = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    gamma: float = eqx.field(static=True)
+
+    def __init__(self, env: Environment[Any], low: float, high: float, *, relative: bool) -> None:
+        if not 0 < low <= high <= 1:
+            raise InputError(f"kappa is drawn from {low} to {high}", fix="give numbers above 0 and up to 1, in order")
+        self.env, self.relative, self.most = env, relative, 1.0 / low if relative else 1.0
+        self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
+        self.low, self.high = jnp.asarray(low, jnp.float32), jnp.asarray(high, jnp.float32)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # what is wrapped says, so here it is no constant of the class
+        return self.env.name
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.env.cost_names
+
+    @property
+    def constrained(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.env.constrained
+
+    @property
+    def filter(self) -> Filter:  # type: ignore[override]
+        return self.env.filter
+
+    @property
+    def num_features(self) -> int:
+        return self.env.num_features + 1
+
+    @property
+    def hack(self) -> Bool[np.ndarray, " actions"]:
+        return self.env.hack
+
+    @property
+    def fixed_budgets(self) -> dict[str, float]:
+        return self.env.fixed_budgets
+
+    @property
+    def reward_bound(self) -> float:
+        return self.env.reward_bound
+
+    @property
+    def cost_bounds(self) -> Float[np.ndarray, " costs"]:
+        return self.env.cost_bounds * self.most
+
+    def observe(self, state: ConditionedState) -> Observation:
+        return self._with_kappa(self.env.observe(state.learner), state.kappa)
+
+    def truly_ready(self, state: ConditionedState) -> Bool[Array, " actions"]:
+        return self.env.truly_ready(state.learner)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[ConditionedState, Observation]:
+        starting, drawing = jax.random.split(key)
+        learner, obs = self.env.reset(starting)
+        kappa = self.low + (self.high - self.low) * jax.random.uniform(drawing)
+        return ConditionedState(learner, kappa), self._with_kappa(obs, kappa)
+
+    def step(self, key: PRNGKeyArray, state: ConditionedState, action: Int[Array, ""]) -> TimeStep[ConditionedState]:
+        return self._conditioned(self.env.step(key, state.learner, action), state.kappa)
+
+    def _conditioned(self, step: TimeStep[Any], kappa: Float[Array, ""]) -> TimeStep[ConditionedState]:
+        return TimeStep(
+            **step._asdict()
+            | {
+                "state": ConditionedState(step.state, kappa),
+                "obs": self._with_kappa(step.obs, kappa),
+                "costs": step.costs / kappa if self.relative else step.costs,
+            }
+        )
+
+    def _with_kappa(self, obs: Observation, kappa: Float[Array, ""]) -> Observation:
+        return obs._replace(features=jnp.append(obs.features, kappa))
+
+
+class ConditionedFinite(Conditioned, FiniteEnvironment[ConditionedState]):
+    """A finite environment at one κ: it has the states of the inner one, by the same numbers."""
+
+    def __init__(self, env: FiniteEnvironment[Any], kappa: float) -> None:
+        super().__init__(env, kappa, kappa, relative=False)
+
+    @property
+    def finite(self) -> FiniteEnvironment[Any]:
+        assert isinstance(self.env, FiniteEnvironment)
+        return self.env
+
+    @property
+    def num_states(self) -> int:
+        return self.finite.num_states
+
+    def index(self, state: ConditionedState) -> Int[Array, ""]:
+        return self.finite.index(state.learner)
+
+    def state(self, index: Int[Array, ""]) -> ConditionedState:
+        return ConditionedState(self.finite.state(index), self.low)
+
+    def describe(self, state: ConditionedState) -> str:
+        return self.finite.describe(state.learner)
+
+    def outcomes(
+        self, state: ConditionedState, action: Int[Array, ""]
+    ) -> tuple[Float[Array, " outcomes"], TimeStep[ConditionedState]]:
+        chances, steps = self.finite.outcomes(state.learner, action)
+        return chances, jax.vmap(self._conditioned, in_axes=(0, None))(steps, state.kappa)
+
+
+def at_kappa(env: Environment[Any], kappa: float) -> Conditioned:
+    """An environment as it is, seen at one κ; finite where it is finite."""
+    if isinstance(env, FiniteEnvironment):
+        return ConditionedFinite(env, kappa)
+    return Conditioned(env, kappa, kappa, relative=False)

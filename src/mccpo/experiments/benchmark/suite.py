@@ -1,0 +1,174 @@
+"""A whole benchmark, pair by pair, into a folder that can be resumed.
+
+manifest.json                            the protocol, versions, commit, and whether it is finished
+results.json, rows.parquet               what came out so far, rewritten after every pair
+cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
+cells/ENVIRONMENT/METHOD/manifest.json   the pair's own account, written when the pair is finished
+cells/ENVIRONMENT/METHOD/results.json    its settings, search, values and rows
+cells/ENVIRONMENT/METHOD/policies.safetensors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import save
+
+from mccpo import atomic
+from mccpo.errors import InputError
+from mccpo.experiments.benchmark.environments import World, world
+from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
+from mccpo.experiments.benchmark.outside import joined
+from mccpo.experiments.benchmark.posing import Posed, anchors_json, pose
+from mccpo.experiments.benchmark.protocol import Protocol
+from mccpo.experiments.benchmark.results import summed_up, unseen_of
+from mccpo.experiments.benchmark.rows import folder_of, rows_of, unseen_rows, write_rows
+from mccpo.experiments.benchmark.trial import Trial, attempt, line
+from mccpo.experiments.options import Session
+from mccpo.experiments.runs import RunFolder
+from mccpo.strict_json import dump_json, read_json
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Who is compared where, and how. `suite` is a name for it; `data` the folder of real data."""
+
+    suite: str
+    methods: tuple[str, ...]
+    environments: tuple[str, ...]
+    protocol: Protocol
+    data: Path | None = None
+    load: Callable[[str], Entrant] = field(default=entrant)
+    open: Callable[[str, Path | None], World] = field(default=world)
+
+    def __post_init__(self) -> None:
+        for what, names in (("method", self.methods), ("environment", self.environments)):
+            if not names:
+                raise InputError(f"no {what} is named", fix="name one or more, joined by commas")
+
+
+@dataclass(eq=False)
+class _SoFar:
+    """What has come out."""
+
+    rows: Rows = field(default_factory=list)
+    unseen: Rows = field(default_factory=list)
+    environments: dict[str, Any] = field(default_factory=dict)
+    methods: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def run(
+    folder: Path,
+    benchmark: Benchmark,
+    session: Session,
+    *,
+    resume: bool = False,
+    outside: Sequence[Mapping[str, Any]] = (),
+    told: Callable[[Trial], None] | None = None,
+) -> dict[str, Any]:
+    """Runs every pair that the folder does not hold yet, and gives the results; `told` hears of each as it ends.
+
+    `outside` are measurements of agents from elsewhere (`mccpo.experiments.benchmark.outside`), which join the table.
+    """
+    place = RunFolder(folder, {"run": "benchmark", **benchmark.protocol.as_json()}, resume=resume)
+    so_far = _SoFar()
+    for environment in benchmark.environments:
+        try:
+            posed = _posed(folder, environment, benchmark, session)
+        except Exception as error:  # it has no data, or fails in any other way, and the others go on
+            why = error.what if isinstance(error, InputError) else line(f"{type(error).__name__}: {error}")
+            so_far.environments[environment] = {"why": why}
+            so_far.rows += _absent(environment, why, benchmark)
+            continue
+        so_far.environments[environment] = posed.as_json(benchmark.protocol)
+        for method in benchmark.methods:
+            trial = _pair(folder, posed, method, benchmark, session)
+            _enter(so_far, posed, trial, benchmark.protocol)
+            _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
+            if told is not None:
+                told(trial)
+        for agent in joined(posed, outside, benchmark.protocol):
+            _enter(so_far, posed, agent, benchmark.protocol)
+    results = _results(benchmark, so_far, place.mark(finished=False))
+    _write(folder, results, so_far.rows)
+    place.mark(finished=True)
+    return results
+
+
+def _posed(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Posed:
+    """An environment and its anchors, which an earlier call may have left."""
+    path = folder / "cells" / environment / "anchor.json"
+    kept = read_json(path, fix="delete it") if path.exists() else None
+    world = benchmark.open(environment, benchmark.data)
+    posed = pose(environment, world, benchmark.protocol, session, kept)
+    if posed.model is None and kept is None:
+        atomic.write_text(path, dump_json(anchors_json(posed), indent=2) + "\n")
+    return posed
+
+
+def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session) -> Trial:
+    """One method on one environment, as it was finished before or as it is now."""
+    path = folder / folder_of(posed.name, method)
+    about = {"environment": posed.name, "method": method, **benchmark.protocol.as_json()}
+    kept = RunFolder(path, about, resume=(path / "manifest.json").exists())
+    if kept.resumed:
+        found = read_json(path / "results.json", fix=f"delete {path} and resume")
+        return Trial.from_json(found["trial"])
+    trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+    told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
+    if trial.policies:
+        atomic.write_bytes(path / "policies.safetensors", save(trial.policies))
+    atomic.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
+    kept.mark(finished=True)
+    return trial
+
+
+def _enter(so_far: _SoFar, posed: Posed, trial: Trial, protocol: Protocol) -> None:
+    so_far.rows += rows_of(posed, trial, protocol)
+    so_far.unseen += unseen_rows(posed, trial)
+    entry = so_far.methods.setdefault(trial.method, {"kind": trial.kind, "settings": {}, "seconds": {}})
+    entry["settings"][posed.name] = trial.setting
+    entry["seconds"][posed.name] = {"run": trial.seconds, "search": trial.search_seconds}
+
+
+def _results(benchmark: Benchmark, so_far: _SoFar, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "suite": benchmark.suite,
+        "protocol": benchmark.protocol.as_json(),
+        "environments": so_far.environments,
+        "methods": so_far.methods,
+        **summed_up(so_far.rows),
+        "unseen": unseen_of(so_far.unseen, benchmark.protocol.unseen),
+        "seconds": manifest["seconds"],
+    }
+
+
+def _write(folder: Path, results: Mapping[str, Any], rows: Rows) -> None:
+    write_rows(folder / "rows.parquet", rows)
+    atomic.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
+
+
+def _absent(environment: str, why: str, benchmark: Benchmark) -> Rows:
+    """The rows of an environment that there is no data for, or that cannot be posed."""
+    return [
+        {
+            "environment": environment, "method": method, "kind": _kind(benchmark, method), "kappa": kappa,
+            "seed": seed, "status": "does not apply", "why": why, "settings": "{}", "folder": "", "seconds": None,
+        }
+        for method in benchmark.methods
+        for kappa in benchmark.protocol.kappa
+        for seed in range(benchmark.protocol.seeds)
+    ]  # fmt: skip
+
+
+def _kind(benchmark: Benchmark, method: str) -> Kind:
+    try:
+        return benchmark.load(method).kind
+    except Exception:  # whatever is wrong with it shows where there is data to run it on
+        return "learner"

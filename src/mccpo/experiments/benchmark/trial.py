@@ -1,0 +1,235 @@
+"""One method on one environment: its setting searched for, trained for every κ, judged. A failure is an outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from mccpo.algo import NeuralPlan, NeuralRuns, Snapshot
+from mccpo.algo.learner import Learner
+from mccpo.algo.neural import ITERATIONS, Variant, train_variants
+from mccpo.env import Environment
+from mccpo.errors import InputError
+from mccpo.evaluation import Curves
+from mccpo.exact import Infeasible, Values
+from mccpo.experiments.benchmark.judging import BySeed, judge_policies, judge_rule, judge_table
+from mccpo.experiments.benchmark.methods import Entrant, Kind, Learning, Ruling, Setting, Solving
+from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.protocol import Protocol
+from mccpo.experiments.benchmark.scoring import nearest, score_of
+from mccpo.experiments.options import Session, Stage, kappa_text
+
+Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
+
+
+class TimedOut(Exception):  # noqa: N818 - an outcome of a trial, not a fault of the program
+    """A method has had its time."""
+
+
+@dataclass(eq=False)
+class Trial:
+    """What came of one method on one environment.
+
+    **Fields:**
+
+    - `values`: what the policy of every seed is worth, by the κ it is meant for; `unseen` by κ nobody trained for.
+    - `setting`: the one chosen; `searched`: all that were tried, and what validation made of each.
+    - `policies`: the parameters of every seed, by what they were trained for.
+    - `seconds`: training of one run, that is one seed at one κ, without compiling; `search_seconds`: the whole search.
+    """
+
+    environment: str
+    method: str
+    kind: Kind
+    status: Status = "done"
+    why: str = ""
+    values: dict[float, BySeed] = field(default_factory=dict)
+    unseen: dict[float, BySeed] = field(default_factory=dict)
+    setting: Setting = field(default_factory=dict)
+    searched: list[dict[str, Any]] = field(default_factory=list)
+    policies: dict[str, np.ndarray] = field(default_factory=dict)
+    seconds: float | None = None
+    search_seconds: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the policies."""
+        told = {key: value for key, value in vars(self).items() if key not in ("policies", "values", "unseen")}
+        return told | {"values": _by_kappa(self.values), "unseen": _by_kappa(self.unseen)}
+
+    @staticmethod
+    def from_json(told: Mapping[str, Any]) -> Trial:
+        """What `as_json` told, as it was read from a file."""
+        values, unseen = (_from_kappa(told[key]) for key in ("values", "unseen"))
+        return Trial(**{**told, "values": values, "unseen": unseen})
+
+
+def attempt(posed: Posed, name: str, load: Callable[[str], Entrant], protocol: Protocol, session: Session) -> Trial:
+    """Searches, trains and judges a method; whatever goes wrong in it is said in the trial, and stays there."""
+    trial = Trial(posed.name, name, "learner")
+    try:
+        entrant = load(name)
+        trial.kind = entrant.kind
+        match entrant:
+            case Learning():
+                _Learning(posed, entrant, protocol, session, trial).run()
+            case Ruling():
+                trial.values = dict.fromkeys(protocol.kappa, judge_rule(posed, entrant.actor(), protocol))
+            case Solving():
+                _solve(posed, entrant, protocol, trial)
+    except TimedOut as error:
+        trial.status, trial.why = "timed out", str(error)
+    except InputError as error:
+        trial.status, trial.why = "does not apply", line(error.what)
+    except Exception as error:  # a method may fail in any way, and the others go on
+        trial.status, trial.why = "crashed", line(f"{type(error).__name__}: {error}")
+    if trial.status == "done" and any(one is None for seeds in trial.values.values() for one in seeds):
+        trial.status, trial.why = "diverged", "a policy is not made of finite numbers"
+    return trial
+
+
+def _solve(posed: Posed, entrant: Solving, protocol: Protocol, trial: Trial) -> None:
+    if posed.model is None:
+        raise InputError(f"{posed.name} is not finite", fix="name a finite environment")
+    begun = time.perf_counter()
+    for kappa in protocol.kappa:
+        if isinstance(found := posed.optimum(kappa), Infeasible):
+            raise InputError(found.what(posed.limits(kappa)), fix=found.fix())
+        table = entrant.solve(posed.model, posed.limits(kappa))
+        trial.values[kappa] = [judge_table(posed, table)] * protocol.seeds
+        trial.policies[kappa_text(kappa)] = np.asarray(table, np.float32)
+    trial.seconds = (time.perf_counter() - begun) / len(protocol.kappa)
+
+
+class _Learning:
+    """The trial of a method that is trained."""
+
+    def __init__(self, posed: Posed, entrant: Learning, protocol: Protocol, session: Session, trial: Trial) -> None:
+        self._posed = posed
+        self._entrant = entrant
+        self._protocol = protocol
+        self._session = session
+        self._trial = trial
+        self._ends = None if protocol.limit is None else time.monotonic() + protocol.limit
+
+    def run(self) -> None:
+        """Fills in the trial."""
+        trial, protocol = self._trial, self._protocol
+        if protocol.search and len(self._entrant.search) > 1:
+            begun = time.perf_counter()
+            trial.setting = self._search()
+            trial.search_seconds = time.perf_counter() - begun
+        learner, plan = self._learner(trial.setting), protocol.plan
+        # A method that sees no budgets, or one that is told them when it is asked, is trained once for all of them.
+        levels: Sequence[float | None] = protocol.kappa if self._for_each_kappa else (None,)
+        runs, seconds = self._train([self._variant(learner, kappa) for kappa in levels], plan, "training")
+        trial.seconds = seconds / (len(levels) * plan.seeds)
+        for kappa, selected in zip(levels, runs.selected, strict=True):
+            trial.policies["any κ" if kappa is None else kappa_text(kappa)] = selected
+        trial.values = self._judge(learner, _broken_if_last_is(runs), levels, protocol.kappa, plan.seed)
+        if self._entrant.conditioned:
+            trial.unseen = self._judge(learner, runs.selected, levels, protocol.unseen, plan.seed)
+        elif self._for_each_kappa:
+            trial.unseen = nearest(trial.values, protocol.unseen)
+
+    @property
+    def _for_each_kappa(self) -> bool:
+        return self._entrant.sees_budgets and not self._entrant.conditioned
+
+    def _search(self) -> Setting:
+        """The setting of the best score with validation seeds, which no test seed is among."""
+        settings, plan, kappa = self._entrant.search, self._protocol.search_plan, self._protocol.search_kappa
+        learners = [self._learner(setting) for setting in settings]
+        level = kappa if self._for_each_kappa else None
+        runs, _ = self._train([self._variant(learner, level) for learner in learners], plan, "search")
+        scores = []
+        for setting, learner, selected in zip(settings, learners, runs.selected, strict=True):
+            values = self._judge(learner, selected[None], (None,), (kappa,), plan.seed)[kappa]
+            score = score_of(values, self._posed.limits(kappa), seeks_budgets=self._entrant.seeks_budgets)
+            self._trial.searched.append({"setting": dict(setting), **score._asdict()})
+            scores.append(score)
+        return settings[max(range(len(settings)), key=lambda place: scores[place])]
+
+    def _learner(self, setting: Setting) -> Learner:
+        return self._entrant.build(self._posed.world.train, setting)
+
+    def _variant(self, learner: Learner, kappa: float | None) -> Variant:
+        if self._entrant.conditioned:
+            return Variant(learner, self._posed.budgets(1.0))
+        return Variant(learner, {} if kappa is None else self._posed.budgets(kappa))
+
+    def _world(self) -> Environment[Any]:
+        env = self._posed.world.train
+        return self._entrant.build(env, {}).training_world(env) if self._entrant.conditioned else env  # type: ignore[attr-defined]
+
+    def _train(self, variants: Sequence[Variant], plan: NeuralPlan, what: str) -> tuple[NeuralRuns, float]:
+        """Trains variants, and gives the seconds that all took together."""
+        label = f"{self._posed.name} {self._entrant.name} {what}"
+        stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
+        tell = self._session.after_point(stage, lambda _: Curves(np.zeros(0, int), {}, unit="steps"))
+        self._session.begin(stage)
+        ticks = [time.perf_counter()]
+
+        def after_point(snapshot: Snapshot[Any, Any]) -> None:
+            ticks.append(time.perf_counter())
+            tell(snapshot)
+            if self._ends is not None and time.monotonic() > self._ends:
+                raise TimedOut(f"stopped after {self._protocol.limit:g} s in {what}, at point {snapshot.point}")
+
+        runs = train_variants(self._world(), variants, plan, after_point=after_point)
+        return runs, _steady(ticks)
+
+    def _judge(
+        self,
+        learner: Learner,
+        parameters: np.ndarray,
+        levels: Sequence[float | None],
+        kappas: Sequence[float],
+        seed: int,
+    ) -> dict[float, BySeed]:
+        """What policies are worth at each κ; those that were trained for none are asked for all."""
+        env, protocol = self._posed.env, self._protocol
+        if self._entrant.conditioned:
+            found = {}
+            for kappa in kappas:
+                world = learner.world_at(env, kappa)  # type: ignore[attr-defined]  # what conditioned ones have
+                playing, network = learner.playing(world), learner.network(world)
+                found[kappa] = judge_policies(self._posed, world, playing, network, parameters, protocol, seed)[0]
+            return found
+        judged = judge_policies(
+            self._posed, env, learner.playing(env), learner.network(env), parameters, protocol, seed
+        )
+        if list(levels) == [None]:
+            return dict.fromkeys(kappas, judged[0])
+        return dict(zip(kappas, judged, strict=True))
+
+
+def _broken_if_last_is(runs: NeuralRuns) -> np.ndarray:
+    """The selected policies; that of a run which ended in no numbers is none, though validation had kept an earlier."""
+    ended_well = np.isfinite(runs.last).all(axis=-1, keepdims=True)
+    return np.where(ended_well, runs.selected, np.nan)
+
+
+def _steady(ticks: Sequence[float]) -> float:
+    """The seconds of all points at the pace of those after the first, which compiles; a single one counts as it is."""
+    points = len(ticks) - 1
+    if points < 2:
+        return ticks[-1] - ticks[0]
+    return (ticks[-1] - ticks[1]) * points / (points - 1)
+
+
+def _by_kappa(values: Mapping[float, BySeed]) -> dict[str, list[dict[str, Any] | None]]:
+    return {str(kappa): [None if one is None else asdict(one) for one in seeds] for kappa, seeds in values.items()}
+
+
+def _from_kappa(told: Mapping[str, Any]) -> dict[float, BySeed]:
+    return {float(kappa): [None if one is None else Values(**one) for one in seeds] for kappa, seeds in told.items()}
+
+
+def line(text: str) -> str:
+    """A message in one line of a bearable length."""
+    words = " ".join(text.split())
+    return words if len(words) <= 200 else f"{words[:199]}…"

@@ -1,0 +1,182 @@
+"""A benchmark as its report has it: environments, methods on them, and cells of one κ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.report.finding import OUR_METHOD
+from mccpo.report.results import Measured
+
+_TIED = 1e-9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one environment at one κ.
+
+    **Fields:**
+
+    - `values`: every metric over the seeds that are done; `worst`: the largest of each `J_` over these seeds.
+    - `done`, `seeds`: how many seeds came to something, and how many there were.
+    - `folder`: where its numbers come from, relative to the page; empty where there is no such folder.
+    """
+
+    environment: str
+    method: str
+    kind: str
+    kappa: float
+    status: str
+    why: str
+    seconds: float | None
+    folder: str
+    values: Mapping[str, Measured]
+    worst: Mapping[str, float]
+    done: int
+    seeds: int
+
+    @property
+    def seeds_met(self) -> int:
+        """How many seeds kept within every budget (τ = 0)."""
+        strict = self.values.get("satisfaction_strict")
+        return 0 if strict is None else round(sum(strict.per_seed))
+
+    @property
+    def met(self) -> bool:
+        """Whether every seed came to something and kept within every budget."""
+        return self.done > 0 and self.seeds_met == self.seeds
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One method on one environment: its cells from the smallest κ on, and the hypervolume of their front."""
+
+    method: str
+    cells: tuple[Cell, ...]
+    hypervolume: Measured | None
+
+    @property
+    def first(self) -> Cell:
+        return self.cells[0]
+
+    @property
+    def kind(self) -> str:
+        return self.first.kind
+
+    @property
+    def safe(self) -> bool:
+        """Whether every seed meets every budget at every κ."""
+        return all(cell.met for cell in self.cells)
+
+    @property
+    def from_nothing(self) -> float:
+        """The mean hypervolume of the plane that begins at no cost; that of the benchmark begins at the smallest κ."""
+        done = [cell.values for cell in self.cells if cell.done == cell.seeds and "share" in cell.values]
+        if not done:
+            return 0.0
+        x, y = (np.array([values[name].per_seed for values in done]).T for name in ("cost_share", "share"))
+        return float(np.mean([hypervolume(spent, had) for spent, had in zip(x, y, strict=True)]))
+
+    @property
+    def applies(self) -> bool:
+        return self.first.status != "does not apply"
+
+    @property
+    def failed(self) -> Cell | None:
+        """The first cell of which some seed came to nothing."""
+        return next((cell for cell in self.cells if cell.status != "done"), None)
+
+    def at(self, kappa: float) -> Cell | None:
+        return next((cell for cell in self.cells if cell.kappa == kappa), None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One environment: the problem it poses, and everyone on it.
+
+    **Fields:**
+
+    - `missing`: why nothing was run there; empty where something was.
+    - `ret`, `costs`: what is had, and spent, without budgets. `budgets`, `optimum`: by κ; the second empty where
+      nobody knows it.
+    """
+
+    name: str
+    missing: str
+    ret: float
+    costs: Mapping[str, float]
+    constrained: tuple[str, ...]
+    budgets: Mapping[float, Mapping[str, float]]
+    optimum: Mapping[float, Mapping[str, Any]]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def finite(self) -> bool:
+        return bool(self.optimum)
+
+    def pair(self, method: str) -> Pair | None:
+        return next((pair for pair in self.pairs if pair.method == method), None)
+
+    @property
+    def ranked(self) -> list[Pair]:
+        """Those that dominate anything, the largest hypervolume first."""
+        return sorted((pair for pair in self.pairs if pair.hypervolume), key=lambda pair: -_volume(pair))
+
+    @property
+    def best(self) -> list[Pair]:
+        """Who has the largest hypervolume among those that always meet the budgets; several where they are tied."""
+        safe = [pair for pair in self.ranked if pair.safe]
+        return [pair for pair in safe if _volume(pair) >= _volume(safe[0]) - _TIED]
+
+    def share_of_cost(self, spent: Mapping[str, Any]) -> float:
+        """What is spent of what is spent without budgets, by the cost of which it is most."""
+        shares = [spent[f"J_{name}"] / self.costs[name] for name in self.constrained if self.costs[name]]
+        return max(shares, default=0.0)
+
+
+@dataclass(frozen=True)
+class Board:
+    """A whole benchmark. What is said over all environments (`aggregate` and after it) is as `results.json` has it."""
+
+    suite: str
+    protocol: Mapping[str, Any]
+    places: tuple[Place, ...]
+    methods: Mapping[str, Mapping[str, Any]]
+    aggregate: Mapping[str, Mapping[str, Any]]
+    profiles: Mapping[str, Mapping[str, Any]]
+    improvement: Mapping[str, Mapping[str, Any]]
+    unseen: Mapping[str, Any]
+    seconds: float | None
+    linked: bool = field(default=True)
+
+    @property
+    def run(self) -> list[Place]:
+        """The environments on which anything was run."""
+        return [place for place in self.places if not place.missing]
+
+    @property
+    def kappas(self) -> list[float]:
+        return sorted(self.protocol["kappa"])
+
+    @property
+    def asked(self) -> list[str]:
+        """Who was asked for κ that nobody trained for: ours, those that answer below every trained κ, the others.
+
+        To answer there a policy has to know its budgets; the others lend the policy of the next smaller κ.
+        """
+        found = [name for name in self.unseen if name != "kappa"]
+        return sorted(found, key=lambda name: (name != OUR_METHOD, not self.told_budgets(name)))
+
+    def told_budgets(self, method: str) -> bool:
+        """Whether a method answers for budgets smaller than any that was trained for."""
+        below = [at for at, kappa in enumerate(self.unseen["kappa"]) if kappa < self.kappas[0]]
+        told = self.unseen.get(method, {}).values()
+        return any(one["satisfaction_strict"][at] is not None for one in told for at in below)
+
+
+def _volume(pair: Pair) -> float:
+    return pair.hypervolume.mean if pair.hypervolume else 0.0

@@ -1,0 +1,134 @@
+"""Reads a benchmark for its report: what `results.json` and `rows.parquet` of its folder say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mccpo.errors import InputError
+from mccpo.experiments.benchmark.rows import read_frame
+from mccpo.report.benchmark_data import Board, Cell, Pair, Place
+from mccpo.report.finding import OUR_METHOD
+from mccpo.report.results import Measured
+from mccpo.strict_json import read_json
+
+_FIX = "name the folder of a benchmark"
+
+
+def read(folder: Path) -> Board:
+    """The benchmark that a folder holds; its numbers lead to those run folders that are there."""
+    results = read_json(folder / "results.json", fix=_FIX)
+    rows = read_frame(folder / "rows.parquet")
+    try:
+        return _board(folder, results, rows)
+    except (KeyError, TypeError, AttributeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{folder} is not a finished benchmark ({error!r})", fix=_FIX) from error
+
+
+def board_of(results: Mapping[str, Any]) -> Board:
+    """The same of published results alone, whose numbers lead nowhere and whose worst seeds are not known."""
+    return _board(None, results, None)
+
+
+def measured(summary: Mapping[str, Any]) -> Measured:
+    """One metric over seeds, of its summary."""
+    low, high = summary["ci"]
+    return Measured(summary["mean"], summary["std"], tuple(summary["per_seed"]), (low, high), summary["iqm"])
+
+
+def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame | None) -> Board:
+    worst = {} if rows is None else _worst(rows)
+    seeds = {} if rows is None else _counts(rows)
+    cells = [_cell(folder, raw, worst, seeds, results["protocol"]["seeds"]) for raw in results["cells"]]
+    places = tuple(_place(name, raw, cells, results) for name, raw in results["environments"].items())
+    return Board(
+        suite=results["suite"],
+        protocol=results["protocol"],
+        places=places,
+        methods=results["methods"],
+        aggregate=results["aggregate"],
+        profiles=results["profiles"],
+        improvement=results["improvement"].get(OUR_METHOD, {}),
+        unseen=results["unseen"],
+        seconds=results["seconds"],
+        linked=any(cell.folder for cell in cells),
+    )
+
+
+_Key = tuple[str, str, float]
+
+
+def _worst(rows: pl.DataFrame) -> dict[_Key, dict[str, float]]:
+    """The largest of every cost over the seeds of a cell, which its mean does not tell."""
+    grouped = rows.group_by("environment", "method", "kappa", maintain_order=True).agg(pl.col("^J_.*$").max())
+    return {
+        (row["environment"], row["method"], row["kappa"]): {
+            key: value for key, value in row.items() if key.startswith("J_") and value is not None
+        }
+        for row in grouped.iter_rows(named=True)
+    }
+
+
+def _counts(rows: pl.DataFrame) -> dict[_Key, int]:
+    return {
+        (one, other, kappa): n for one, other, kappa, n in rows.group_by("environment", "method", "kappa").len().rows()
+    }
+
+
+def _cell(
+    folder: Path | None,
+    raw: Mapping[str, Any],
+    worst: Mapping[_Key, Mapping[str, float]],
+    seeds: Mapping[_Key, int],
+    planned: int,
+) -> Cell:
+    key = (raw["environment"], raw["method"], raw["kappa"])
+    there = bool(folder and raw["folder"] and (folder / raw["folder"]).is_dir())
+    return Cell(
+        environment=raw["environment"],
+        method=raw["method"],
+        kind=raw["kind"],
+        kappa=raw["kappa"],
+        status=raw["status"],
+        why=raw["why"] or "",
+        seconds=raw["seconds"],
+        folder=f"{raw['folder']}/" if there else "",
+        values={name: measured(value) for name, value in raw.items() if isinstance(value, Mapping)},
+        worst=worst.get(key, {}),
+        done=raw["seeds_done"],
+        seeds=seeds.get(key, planned),
+    )
+
+
+def _place(name: str, raw: Mapping[str, Any], cells: Iterable[Cell], results: Mapping[str, Any]) -> Place:
+    volumes = results["hypervolume"].get(name, {})
+    by_method: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.environment == name:
+            by_method.setdefault(cell.method, []).append(cell)
+    pairs = (
+        Pair(
+            method,
+            tuple(sorted(found, key=lambda cell: cell.kappa)),
+            measured(volumes[method]) if method in volumes else None,
+        )
+        for method, found in by_method.items()
+    )
+    anchor = raw.get("anchor", {})
+    return Place(
+        name=name,
+        missing=raw.get("why", ""),
+        ret=anchor.get("ret", 0.0),
+        costs=anchor.get("costs", {}),
+        constrained=tuple(raw.get("constrained", ())),
+        budgets=_by_kappa(raw.get("budgets")),
+        optimum=_by_kappa(raw.get("optimum")),
+        pairs=tuple(pairs),
+    )
+
+
+def _by_kappa(raw: Mapping[str, Any] | None) -> dict[float, Any]:
+    return {float(kappa): value for kappa, value in sorted((raw or {}).items()) if value is not None}

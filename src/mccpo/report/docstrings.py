@@ -1,0 +1,43 @@
+"""Docstrings as pages show them, and tables as Markdown has them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_PART = re.compile(r"^\*\*([^*\n]+):\*\*[ \n]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A docstring: its first paragraph, what follows before any part, and the parts `**Name:** …` by name."""
+
+    first: str
+    rest: str
+    parts: Mapping[str, str]
+
+
+def told_in(docstring: str | None) -> Told:
+    """The parts of a docstring.
+
+    >>> told_in("A rule.\\n\\n**Problem:** none.\\n\\n    a = b\\n\\n**Source:** nobody.").parts["Problem"]
+    'None.\\n\\n    a = b'
+    """
+    before, *found = _PART.split(inspect.cleandoc(docstring or ""))
+    parts = {name: _begun(text.strip("\n")) for name, text in zip(found[::2], found[1::2], strict=True)}
+    first, _, rest = before.strip().partition("\n\n")
+    return Told(first.replace("\n", " "), rest.strip("\n"), parts)
+
+
+def _begun(text: str) -> str:
+    """A part that stands under a heading of its own begins as a sentence does, unless it begins with a symbol."""
+    word = text.split(maxsplit=1)[0].rstrip(".,:;") if text else ""
+    return text[:1].upper() + text[1:] if word.isalpha() and word.isascii() else text
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; a bar in a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

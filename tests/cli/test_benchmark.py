@@ -1,0 +1,82 @@
+"""`mccpo benchmark` on methods that need no training: its tables, JSON, refusals, resuming and outside agents."""
+
+import json
+
+import polars as pl
+import pytest
+
+from mccpo.cli import main
+from mccpo.experiments.benchmark.outside import write
+
+QUICK = ["benchmark", "--methods", "random-ready,lyapunov-lp", "--envs", "gate,assistments-2009", "--seeds", "2"]
+
+
+@pytest.fixture(autouse=True)
+def _no_data(monkeypatch):
+    monkeypatch.delenv("MCCPO_DATA", raising=False)
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_it_prints_a_table_for_each_environment(capsys, tmp_path):
+    code, out, err = run(capsys, *QUICK, "--out", str(tmp_path / "run"))
+    assert code == 0, err
+    line = next(line for line in out.splitlines() if "lyapunov-lp" in line)
+    assert "0.88 (2/2)" in line  # the optimum at κ = 0.7
+    assert "100.0 100.0 100.0 %" in line
+    assert "assistments-2009: no data" in out
+    assert "gate random-ready: done" in err
+    assert len(pl.read_parquet(tmp_path / "run/rows.parquet")) == 2 * 2 * 3 * 2
+
+
+def test_json_is_the_results_file_and_nothing_else(capsys, tmp_path):
+    code, out, _ = run(capsys, *QUICK, "--kappa", "0.6", "--out", str(tmp_path / "run"), "--json")
+    assert code == 0
+    told = json.loads(out, parse_constant=pytest.fail)
+    assert told == json.loads((tmp_path / "run/results.json").read_text())
+    assert told["protocol"]["kappa"] == [0.6]
+    code, again, _ = run(capsys, *QUICK, "--kappa", "0.6", "--out", str(tmp_path / "run"), "--json", "--resume")
+    assert code == 0
+    assert json.loads(again)["cells"] == told["cells"]
+    code, _, err = run(capsys, *QUICK, "--kappa", "0.7", "--out", str(tmp_path / "run"), "--resume")
+    assert code == 2
+    assert "other settings" in err
+
+
+def test_an_outside_agent_joins_the_table(capsys, tmp_path):
+    measured = {"return": 0.7, "engagement": 0.7, "gain": 0.5, "violation_rate": 0.1, "J_c": 0.1, "seconds": 3.0}
+    row = {"environment": "gate", "method": "my-agent", "kappa": None, "seed": 0, "prerequisite_violation_rate": 0.0}
+    write(tmp_path / "mine.parquet", [row | measured])
+    arguments = ["--rows", str(tmp_path / "mine.parquet"), "--out", str(tmp_path / "run"), "--json"]
+    code, out, err = run(capsys, *QUICK, *arguments)
+    assert code == 0, err
+    cells = [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"]
+    assert [cell["kind"] for cell in cells] == ["outside"] * 3
+    assert cells[0]["return"]["mean"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--suite", "quikc"], "unknown suite"),
+        (["--methods", "mc-cp"], "did you mean 'mc-cpo'"),
+        (["--envs", "gates"], "did you mean 'gate'"),
+        (["--kappa", "0"], "kappa is 0.0"),
+        (["--kappa", "0.5,0.5"], "named twice"),
+        (["--limit", "0"], "limit is 0.0 seconds"),
+        (["--seeds", "0"], "seeds is 0"),
+        (["--resume"], "--resume does not say which"),
+        (["--rows", "nothing.parquet"], "cannot read nothing.parquet"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_before_anything_is_run(capsys, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "benchmark", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,67 @@
+"""Agents of other packages: played through the adapter, written, read, and set beside the others."""
+
+import numpy as np
+import pytest
+
+from mccpo.algo.tutors import TUTORS, tabulate
+from mccpo.env import make
+from mccpo.errors import InputError
+from mccpo.exact import evaluate
+from mccpo.experiments import Session
+from mccpo.experiments.benchmark.environments import World
+from mccpo.experiments.benchmark.outside import joined, measure, read, write
+from mccpo.experiments.benchmark.posing import pose
+from mccpo.experiments.benchmark.rows import rows_of
+
+EPISODES = 400
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """An agent that takes any ready action, with two seeds."""
+    draws = np.random.default_rng(0)
+    act = lambda _seen, mask: draws.choice(np.flatnonzero(mask))  # noqa: E731
+    return [measure("gate", act, name="anyone", seed=seed, episodes=EPISODES, seconds=1.5) for seed in range(2)]
+
+
+@pytest.fixture(scope="module")
+def posed(small):
+    env = make("gate")
+    return pose("gate", World(env, env), small, Session())
+
+
+def test_an_agent_is_worth_what_its_policy_is_worth_exactly(rows, posed):
+    exact = evaluate(posed.model, tabulate(posed.env, TUTORS["random-ready"]())[posed.model.index])
+    for row in rows:
+        assert row["return"] == pytest.approx(exact.ret, abs=4 / np.sqrt(EPISODES))
+        assert row["J_c"] == pytest.approx(exact.costs["c"], abs=4 / np.sqrt(EPISODES))
+        assert row["gain"] == pytest.approx(exact.gain, abs=4 / np.sqrt(EPISODES))
+        assert row["prerequisite_violation_rate"] == 0
+
+
+def test_its_rows_join_the_table(rows, posed, small, tmp_path):
+    write(tmp_path / "agent.parquet", rows)
+    agent, *others = joined(posed, read(tmp_path / "agent.parquet"), small)
+    assert not others
+    found = rows_of(posed, agent, small)
+    assert {(row["kappa"], row["seed"], row["kind"], row["status"]) for row in found} == {
+        (kappa, seed, "outside", "done") for kappa in small.kappa for seed in (0, 1)
+    }
+    assert found[0]["return"] == rows[0]["return"]
+    assert found[0]["seconds"] == 1.5
+    assert not joined(posed, [{**rows[0], "environment": "chain"}], small)
+
+
+def test_an_agent_trained_for_one_kappa_stands_there_alone(rows, posed, small):
+    (agent,) = joined(posed, [{**row, "kappa": 0.9} for row in rows], small)
+    status = {(row["kappa"], row["status"]) for row in rows_of(posed, agent, small)}
+    assert status == {(0.9, "done"), (0.5, "does not apply")}
+
+
+def test_files_of_something_else_are_refused(rows, posed, small, tmp_path):
+    (tmp_path / "none.parquet").write_text("none")
+    with pytest.raises(InputError):
+        read(tmp_path / "none.parquet")
+    without = {key: value for key, value in rows[0].items() if key != "J_c"}
+    with pytest.raises(InputError, match="no J_c"):
+        joined(posed, [without], small)

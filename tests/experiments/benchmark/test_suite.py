@@ -1,0 +1,206 @@
+"""One tiny benchmark from end to end: rows, folders, failures as outcomes, and how it is resumed."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from safetensors.numpy import load_file
+
+from mccpo.algo.tutors import TUTORS
+from mccpo.env import make
+from mccpo.errors import InputError
+from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.experiments import Session
+from mccpo.experiments.benchmark.environments import NoData, World
+from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
+from mccpo.experiments.benchmark.posing import pose
+from mccpo.experiments.benchmark.suite import Benchmark, run
+from mccpo.experiments.benchmark.trial import attempt
+from mccpo.experiments.finite import pose as pose_exactly
+
+METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
+
+
+@pytest.fixture(scope="module")
+def load(standing):
+    """A method of the benchmark by name, or one that misbehaves."""
+
+    def load(name):
+        if name in ("standing", "diverging"):
+            factor = 1.0 if name == "standing" else np.inf
+            return Learning(name, lambda _env, _setting: standing(factor=factor), sees_budgets=name == "standing")
+        if name == "crashing":
+            return Learning(name, lambda _env, _setting: 1 / 0)
+        if name == "mc-cpo":
+            return replace(entrant(name), search=({}, {"settings.tighten": 0.03}))
+        return entrant(name)
+
+    return load
+
+
+def place(name, _data):
+    if name == "elsewhere":
+        raise NoData("no data: it is made of logs", fix="name it")
+    return World(env := make(name), env)
+
+
+@pytest.fixture(scope="module")
+def asked(small, load):
+    return Benchmark("tiny", METHODS, ("gate", "elsewhere"), small, load=load, open=place)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("benchmark") / "run"
+
+
+@pytest.fixture(scope="module")
+def results(folder, asked):
+    return run(folder, asked, Session())
+
+
+@pytest.fixture(scope="module")
+def rows(folder, results):
+    return pl.read_parquet(folder / "rows.parquet")
+
+
+def at(rows, **where):
+    return rows.filter(*(pl.col(key) == value for key, value in where.items()))
+
+
+def test_there_is_a_row_for_every_environment_method_kappa_and_seed(rows):
+    assert rows.select("environment", "method", "kappa", "seed").is_unique().all()
+    assert len(rows) == 2 * len(METHODS) * 2 * 2
+
+
+def test_failures_are_rows_that_say_so(rows):
+    found = {method: set(at(rows, environment="gate", method=method)["status"]) for method in METHODS}
+    expected = {method: {"done"} for method in METHODS} | {"diverging": {"diverged"}, "crashing": {"crashed"}}
+    assert found == expected
+    assert set(at(rows, method="crashing", environment="gate")["why"]) == {"ZeroDivisionError: division by zero"}
+    assert set(at(rows, environment="elsewhere")["status"]) == {"does not apply"}
+    assert at(rows, method="diverging")["return"].is_null().all()
+
+
+def test_finite_environments_are_judged_exactly_against_the_optimum(rows):
+    for kappa in (0.5, 0.9):
+        best = pose_exactly(make("gate"), kappa=kappa)
+        found = at(rows, environment="gate", method="lyapunov-lp", kappa=kappa)
+        assert found["optimum_share"].to_numpy() == pytest.approx(1.0, abs=1e-6)
+        assert found["return"].to_numpy() == pytest.approx(best.optimum.values.ret, abs=1e-6)
+        assert found["budget_c"].to_numpy() == pytest.approx(best.budgets["c"])
+        assert set(found["satisfaction_strict"]) == {1.0}
+
+
+def test_every_number_leads_to_a_folder(folder, rows):
+    for path in at(rows, environment="gate")["folder"].unique():
+        manifest = json.loads((folder / path / "manifest.json").read_text())
+        told = json.loads((folder / path / "results.json").read_text(), parse_constant=pytest.fail)
+        assert manifest["finished"]
+        assert manifest["configuration"]["kappa"] == [0.5, 0.9]
+        ours = at(rows, folder=path)
+        assert [row.get("return") for row in told["rows"]] == ours["return"].to_list()
+    policies = load_file(folder / "cells/gate/mc-cpo/policies.safetensors")
+    assert set(policies) == {"κ=0.5", "κ=0.9"}
+    assert len(policies["κ=0.5"]) == 2
+
+
+def test_the_results_are_strict_json_and_sum_up_the_rows(folder, results, rows):
+    read = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
+    assert read["suite"] == "tiny"
+    cell = next(cell for cell in read["cells"] if (cell["method"], cell["kappa"]) == ("mc-cpo", 0.9))
+    ours = at(rows, environment="gate", method="mc-cpo", kappa=0.9)
+    assert cell["return"]["per_seed"] == ours["return"].to_list()
+    first = at(rows, environment="gate", method="mc-cpo", seed=0)
+    volume = hypervolume(first["cost_share"], first["share"], least=0.5)
+    assert read["hypervolume"]["gate"]["mc-cpo"]["per_seed"][0] == pytest.approx(volume)
+    assert read["hypervolume"]["gate"]["crashing"]["mean"] == 0
+    assert "elsewhere" not in read["hypervolume"]
+    assert read["environments"]["elsewhere"]["why"].startswith("no data")
+    assert read["unseen"]["mc-cpo"]["gate"]["return"][0] is None  # nothing was trained for less than 0.5
+    assert read["unseen"]["mc-cpo"]["gate"]["return"][1]["mean"] == pytest.approx(
+        at(rows, environment="gate", method="mc-cpo", kappa=0.5)["return"].mean()
+    )
+
+
+def test_the_setting_is_chosen_by_validation_seeds(folder, small):
+    told = json.loads((folder / "cells/gate/mc-cpo/results.json").read_text())["trial"]
+    assert len(told["searched"]) == 2
+    best = max(told["searched"], key=lambda one: (one["met"], one["within"], one["ret"]))
+    assert told["setting"] == best["setting"]
+    assert small.search_plan.seed != small.plan.seed
+
+
+def test_a_finished_benchmark_is_read_and_not_run_again(folder, asked, results):
+    heard = []
+    again = run(folder, asked, Session(progress=lambda *news: heard.append(news)), resume=True)
+    assert not heard
+    assert json.dumps(again["hypervolume"]) == json.dumps(results["hypervolume"])
+    assert [cell["status"] for cell in again["cells"]] == [cell["status"] for cell in results["cells"]]
+
+
+def test_only_what_is_missing_is_run(folder, asked, results, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    shutil.rmtree(copy / "cells/gate/standing")
+    heard = []
+    again = run(copy, asked, Session(progress=lambda stage, _: heard.append(stage.label)), resume=True)
+    assert set(heard) == {"gate standing training"}
+    assert again["hypervolume"]["gate"]["standing"] == results["hypervolume"]["gate"]["standing"]
+
+
+def test_other_settings_are_refused(folder, asked, results):
+    with pytest.raises(InputError, match="other settings"):
+        run(folder, replace(asked, protocol=replace(asked.protocol, seed=1)), Session(), resume=True)
+    with pytest.raises(InputError, match="already holds"):
+        run(folder, asked, Session())
+
+
+def test_an_environment_that_fails_is_told_and_the_others_go_on(asked, tmp_path):
+    def open_(name, data):
+        return 1 / 0 if name == "elsewhere" else place(name, data)
+
+    short = replace(asked, methods=("random-ready",), environments=("elsewhere", "gate"), open=open_)
+    told = run(tmp_path / "run", short, Session())
+    assert told["environments"]["elsewhere"] == {"why": "ZeroDivisionError: division by zero"}
+    assert [cell["status"] for cell in told["cells"]] == ["does not apply"] * 2 + ["done"] * 2
+    assert "elsewhere" not in told["hypervolume"]  # it is nobody's fault
+
+
+def test_ctrl_c_stops_it_and_leaves_no_half_pair(asked, tmp_path):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    short = replace(asked, methods=("random-ready", "standing"))
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", short, Session(save=interrupt))
+    assert (tmp_path / "run/cells/gate/random-ready/manifest.json").exists()
+    assert not list((tmp_path / "run/cells/gate/standing").glob("*"))
+    assert len(pl.read_parquet(tmp_path / "run/rows.parquet")) == 4
+
+
+def test_a_method_that_has_had_its_time_is_stopped(small, load):
+    posed = pose("gate", place("gate", None), small, Session())
+    trial = attempt(posed, "standing", load, replace(small, limit=1e-9), Session())
+    assert trial.status == "timed out"
+    assert "training, at point 1" in trial.why
+
+
+def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_episodes(small):
+    anchor = {
+        "ret": 34.0, "costs": {"c2": 0.9, "c3": 15.9, "c4": 27.6}, "engagement": 40.0, "gain": 1.0,
+        "pi_hack": 0.0, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0,
+    }  # fmt: skip
+    kept = {"anchor": anchor, "reference": anchor}
+    posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
+    trial = attempt(posed, "anyone", lambda name: Ruling(name, TUTORS["random-ready"]), small, Session())
+    assert trial.status == "done", trial.why
+    first, second = trial.values[0.5]
+    assert first.ret != second.ret  # other episodes for every seed
+    assert trial.values[0.9] == trial.values[0.5]
+    assert first.prerequisite_violation_rate == 0
+    refused = attempt(posed, "lyapunov-lp", entrant, small, Session())
+    assert (refused.status, refused.why) == ("does not apply", "tutor-15 is not finite")

@@ -1,0 +1,304 @@
+"""The report of a benchmark: what it says, what it leads to, and that it is one file."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mccpo.errors import InputError
+from mccpo.report import benchmark_words as words
+from mccpo.report.benchmark import render, write
+from mccpo.report.benchmark_data import Board
+from mccpo.report.benchmark_figures import front, strokes
+from mccpo.report.benchmark_reading import board_of, read
+
+from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up
+
+
+class Tables(HTMLParser):
+    """The sortable tables of a page: their rows as (text, link, key) of every cell."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[tuple[str, str], list[list[dict[str, object]]]] = {}
+        self._section, self._cell = "", None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        about = dict(attrs)
+        if tag == "section":
+            self._section = about.get("id", "")
+        if tag == "table":
+            self._rows = self.tables.setdefault((self._section, about["class"].removeprefix("sortable ")), [])
+        if tag == "tr":
+            self._rows.append([])
+        if tag in ("td", "th"):
+            self._cell = {"text": "", "key": about.get("data-sort"), "links": [], "head": about.get("scope") == "col"}
+            self._rows[-1].append(self._cell)
+        if tag == "a" and self._cell is not None:
+            self._cell["links"].append(about["href"])
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self._cell = None
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self._cell["text"] += data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_up(tmp_path_factory.mktemp("benchmark"))
+
+
+@pytest.fixture(scope="module")
+def board(folder: Path) -> Board:
+    return read(folder)
+
+
+@pytest.fixture(scope="module")
+def text(folder: Path) -> str:
+    return write(folder).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tables(text: str) -> dict[tuple[str, str], list[list[dict[str, object]]]]:
+    return Tables(text).tables
+
+
+def row_of(rows, name):
+    return next(row for row in rows if row[0]["text"].startswith(name))
+
+
+# ---- one file
+
+
+def test_it_is_the_same_to_the_byte(folder, text):
+    assert write(folder).read_text(encoding="utf-8") == text
+
+
+def test_nothing_is_fetched(text):
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+    assert not re.findall(r"<link|<img|@import|url\((?!#)", text)
+    assert text.count("<script>") == 1
+
+
+def test_no_id_is_used_twice(text):
+    ids = re.findall(r'\sid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+# ---- what leads where
+
+
+def test_every_number_of_a_run_leads_to_its_folder(folder, tables):
+    for environment in ("gate", "chain", "tutor-15"):
+        for kind in ("place", "cells"):
+            for row in tables[f"on-{environment}", kind][1:]:
+                method = next(name for name in STRENGTHS if words.method_label(name) == name_of(row))
+                _, *cells = row if kind == "place" else [row[0], *row[2:]]  # κ is no number of a run
+                for cell in cells:
+                    if method == "maskable-ppo" or not re.search(r"\d", cell["text"]):
+                        assert not cell["links"]
+                    else:
+                        assert set(cell["links"]) == {f"cells/{environment}/{method}/"}
+                        assert (folder / cell["links"][0]).is_dir()
+
+
+def name_of(row):
+    return max((label for label in map(words.method_label, STRENGTHS) if row[0]["text"].startswith(label)), key=len)
+
+
+def test_folders_that_are_not_there_are_not_linked(folder, tmp_path):
+    for name in ("results.json", "rows.parquet"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    told = write(tmp_path).read_text(encoding="utf-8")
+    assert 'href="cells/' not in told
+    assert 'href="rows.parquet"' not in told
+
+
+# ---- what is said
+
+
+def test_the_first_sentences_count_where_ours_is_best(board):
+    first, second = words.finding(board)
+    assert "on 1 of the 3 environments: chain." in first
+    assert f"in {SEEDS} of {SEEDS} seeds (τ = 0)" in first
+    assert "gate (Exact Lyapunov, given the model," in second
+    assert "tutor-15 (PID-Lagrangian," in second
+
+
+def test_it_is_said_where_ours_misses_a_budget(folder):
+    results = json.loads((folder / "results.json").read_text())
+    for cell in results["cells"]:
+        if (cell["environment"], cell["method"], cell["kappa"]) == ("chain", "mc-cpo", 0.7):
+            cell["satisfaction_strict"] |= {"mean": 2 / 3, "per_seed": [1.0, 0.0, 1.0]}
+    first, *_, last = words.finding(board_of(results))
+    assert "on none of the 3 environments" in first
+    assert last == "MC-CPO itself misses budgets on chain (1 of 3 seeds at κ = 0.7)."
+
+
+def test_where_nobody_meets_the_budgets_that_is_said(folder):
+    results = json.loads((folder / "results.json").read_text())
+    for cell in results["cells"]:
+        if cell["environment"] == "chain":
+            cell["satisfaction_strict"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
+    told = words.finding(board_of(results))
+    assert "No method meets every budget in every seed on chain." in told
+
+
+def test_without_ours_the_others_are_named(folder):
+    results = json.loads((folder / "results.json").read_text())
+    results["cells"] = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]
+    (told,) = words.finding(board_of(results))
+    assert told.startswith("MC-CPO took no part.")
+    assert "On tutor-15 the best is PID-Lagrangian." in told
+
+
+def test_best_are_those_that_meet_every_budget(board):
+    place = next(place for place in board.places if place.name == "tutor-15")
+    cpo = place.pair("cpo")
+    assert not cpo.safe  # one seed spends 2 % too much
+    volumes = {pair.method: pair.hypervolume.mean for pair in place.ranked if pair.safe}
+    assert place.best[0].method == max(volumes, key=volumes.get) == "pid-lagrangian"
+
+
+def test_a_tie_has_several_winners(folder):
+    results = json.loads((folder / "results.json").read_text())
+    results["hypervolume"]["chain"]["cpo"] = results["hypervolume"]["chain"]["mc-cpo"]
+    place = next(place for place in board_of(results).places if place.name == "chain")
+    assert {pair.method for pair in place.best} == {"mc-cpo", "cpo"}
+    assert "is that of MC-CPO and CPO alike" in words.verdict(place)
+
+
+def test_thrift_that_no_budget_asks_for_is_told_apart(folder):
+    results = json.loads((folder / "results.json").read_text())
+    for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return
+        if (cell["environment"], cell["method"]) == ("chain", "planning"):
+            cell["cost_share"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
+            cell["share"] |= {"mean": 0.6, "per_seed": [0.6] * SEEDS}
+    place = next(place for place in board_of(results).places if place.name == "chain")
+    assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
+    assert place.best[0].method == "mc-cpo"
+    assert words.verdict(place).endswith("it would be Planning: 0.600.")
+
+
+def test_what_failed_says_so(tables, text):
+    place = tables["on-tutor-15", "place"]
+    assert "✗ crashed" in row_of(place, "FOCOPS")[0]["text"]
+    assert "✗ timed out" in row_of(place, "RCPO")[0]["text"]
+    assert "– does not apply" in row_of(place, "Exact Lyapunov")[0]["text"]
+    assert "✗ diverged in 1 of 3 seeds" in row_of(tables["on-gate", "place"], "CCPO")[0]["text"]
+    why = {row[0]["text"].removesuffix("learns"): row[2]["text"] for row in tables["faults", "faults"][1:]}
+    assert why["FOCOPS"] == "✗ crashed: FloatingPointError: the divergence is <nan> & not a number"
+    assert "<nan>" not in text  # what a method says of its death is text
+    assert "Not run: </b>no data" in text
+
+
+def test_a_finite_environment_shows_shares_of_the_optimum_and_every_cost(folder, tables):
+    rows = pl.read_parquet(folder / "rows.parquet")
+    cells = tables["on-chain", "cells"]
+    assert [cell["text"] for cell in cells[0]][3:5] == ["Share of optimum", "J(c4)mean, worst seed"]
+    found = next(row for row in cells if row[0]["text"] == "CPO" and row[1]["text"] == "0.7")
+    here = rows.filter(pl.col("environment") == "chain", pl.col("method") == "cpo", pl.col("kappa") == 0.7)
+    assert float(found[3]["key"]) == pytest.approx(here["optimum_share"].mean())
+    assert float(found[4]["key"]) == pytest.approx(here["J_c4"].mean())
+    assert found[4]["text"].endswith(f"{here['J_c4'].max():.3f}")
+
+
+def test_a_seed_over_its_budget_is_marked(tables):
+    cells = tables["on-tutor-15", "cells"]
+    marked = {row[0]["text"] for row in cells[1:] if any("✗" in cell["text"] for cell in row)}
+    assert "CPO" in marked  # its mean is within the budget, its worst seed is not
+    assert "MC-CPO" not in marked
+
+
+def test_a_seed_that_came_to_nothing_is_not_met(tables):
+    row = next(row for row in tables["on-gate", "cells"] if row[0]["text"] == "CCPO")
+    assert row[5]["text"] == "2/3"
+
+
+def test_every_cell_has_what_it_is_sorted_by(tables):
+    for rows in tables.values():
+        for row in rows:
+            if row[0]["head"]:
+                continue
+            assert all(cell["key"] is not None for cell in row)
+            assert len(row) == len(rows[0])
+
+
+def test_rows_stand_by_hypervolume_and_the_best_is_named(board, tables):
+    keys = [row[1]["key"] for row in tables["on-chain", "place"][1:]]
+    known = [float(key) for key in keys if key]
+    assert known == sorted(known, reverse=True)
+    assert "best that meets all" in row_of(tables["on-chain", "place"], "MC-CPO")[1]["text"]
+
+
+def test_unseen_budgets_have_a_row_for_each_method(tables):
+    rows = tables["unseen", "unseen"]
+    assert len(rows[0]) == 2 + 6
+    ours, theirs = row_of(rows[1:], "MC-CPO"), row_of(rows[1:], "CCPO")
+    assert ours[2]["text"] == "–"  # nothing was trained for a κ as small as this
+    assert theirs[2]["text"].startswith("✓ 3/3")
+
+
+def test_of_unseen_budgets_ours_and_the_conditioned_come_first(board, text):
+    assert board.asked == ["mc-cpo", "ccpo", "cpo"]
+    assert board.told_budgets("ccpo")
+    assert not board.told_budgets("cpo")
+    section = text[text.index('id="unseen"') :]
+    assert section.index(">CCPO<") < section.index("The other methods") < section.index(">CPO<")
+
+
+def test_without_points_near_the_budgets_only_the_whole_is_drawn(board):
+    place = next(place for place in board.places if place.name == "tutor-15")
+    tight = {kappa / 100: limits for kappa, limits in place.budgets.items()}
+    (panel,) = front(replace(place, budgets=tight), strokes(board), iter("ab")).panels
+    assert panel.title == "Everything"
+    assert len(front(place, strokes(board), iter("ab")).panels) == 2
+
+
+def test_few_are_drawn_in_colour_and_no_two_alike(board):
+    found = strokes(board)
+    assert next(iter(found)) == "mc-cpo"
+    assert len(found) < len(board.methods)
+    assert len({(one.colour, one.dashes) for one in found.values()}) == len(found)
+
+
+def test_published_results_alone_are_enough(folder):
+    told = render(board_of(json.loads((folder / "results.json").read_text())))
+    assert "Over all environments" in told
+
+
+def test_the_share_of_cost_is_of_the_cost_spent_most(board):
+    place = next(place for place in board.places if place.name == "tutor-15")
+    spent = {f"J_{cost}": share * place.costs[cost] for cost, share in zip(place.costs, (0.2, 0.9, 0.4), strict=True)}
+    assert np.isclose(place.share_of_cost(spent), 0.9)
+
+
+# ---- what is no benchmark
+
+
+def test_a_folder_without_a_benchmark_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"results\.json"):
+        write(tmp_path)
+
+
+def test_results_of_something_else_are_refused(folder, tmp_path):
+    (tmp_path / "results.json").write_text('{"table": "chain"}')
+    (tmp_path / "rows.parquet").write_bytes((folder / "rows.parquet").read_bytes())
+    with pytest.raises(InputError, match="not a finished benchmark"):
+        write(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_kappas_are_in_order(board):
+    assert board.kappas == sorted(KAPPAS)
