@@ -31,6 +31,12 @@ def test_it_prints_a_table_for_each_environment(capsys, tmp_path):
     assert "assistments-2009: no data" in out
     assert "gate random-ready: done" in err
     assert len(pl.read_parquet(tmp_path / "run/rows.parquet")) == 2 * 2 * 3 * 2
+    page = (tmp_path / "run/report.html").read_bytes()
+    (tmp_path / "run/report.html").unlink()
+    code, out, _ = run(capsys, "report", str(tmp_path / "run"))
+    assert (code, out) == (0, f"report: {tmp_path / 'run/report.html'}\n")
+    assert (tmp_path / "run/report.html").read_bytes() == page
+    assert run(capsys, "report", str(tmp_path / "run"), str(tmp_path / "run"))[0] == 2
 
 
 def test_json_is_the_results_file_and_nothing_else(capsys, tmp_path):

@@ -26,6 +26,9 @@ def report(
 
     if not runs:
         raise InputError("no run is named", fix="name the folder of a run, such as runs/compare-chain")
+    if any(of_benchmark(run) for run in runs):
+        _benchmark(runs, out, as_json=json)
+        return
     tables: list[dict[str, Any]] = []
     curves: list[dict[str, Curves]] = []
     for run in runs:
@@ -37,6 +40,21 @@ def report(
     page = out or runs[0] / "report.html"
     write_report(page, tables, curves, manifest=manifest if len(runs) == 1 else None)
     emit({"report": str(page), "tables": [one["table"] for one in tables]}, as_json=json, text=f"report: {page}")
+
+
+def of_benchmark(run: Path) -> bool:
+    """Whether a folder is that of a benchmark, whose report is another."""
+    return (run / "rows.parquet").exists()
+
+
+def _benchmark(runs: tuple[Path, ...], out: Path | None, *, as_json: bool) -> None:
+    """Makes the report of a benchmark anew, where it belongs: its numbers lead to folders beside it."""
+    from mccpo.report.benchmark import write
+
+    if len(runs) > 1 or out is not None:
+        raise InputError("a benchmark has a report of its own, in its folder", fix="name its folder alone")
+    page = write(runs[0])
+    emit({"report": str(page), "tables": []}, as_json=as_json, text=f"report: {page}")
 
 
 def with_certificate(run: Path, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
