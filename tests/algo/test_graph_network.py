@@ -116,5 +116,5 @@ def test_a_list_of_edges_says_the_same_as_a_matrix(monkeypatch):
 
 def test_learners_with_graphs_of_their_own_have_no_edges_and_wrapped_ones_a_plain_network():
     assert graph_network_of(make("random-curricula", graphs=2)).edges == ()
-    wrapped = graph_network_of(Conditioned(make("tutor-15"), 0.4, 1.0, relative=True))
+    wrapped = graph_network_of(Conditioned(make("tutor-15"), (0.4, 1.0), relative=True))
     assert type(wrapped) is Network

@@ -24,26 +24,25 @@ class ConditionedState(NamedTuple):
 class Conditioned(Environment[ConditionedState]):
     """An environment whose observation ends with κ, the share of the budgets that its learner is granted.
 
-    At reset κ is drawn evenly from `low` to `high`; where the two are equal, it is that number. With `relative`, costs
+    At reset κ is one of `levels`, each as likely as another. With `relative`, costs
     come divided by κ: those of every learner are then held to the same budgets, whichever κ it has, and what meets the
     budgets d in these costs meets κ·d in the costs as they are.
     """
 
     env: Environment[Any]
-    low: Float[Array, ""]
-    high: Float[Array, ""]
+    levels: Float[Array, " levels"]
     relative: bool = eqx.field(static=True)
     most: float = eqx.field(static=True)
     action_names: tuple[str, ...] = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     gamma: float = eqx.field(static=True)
 
-    def __init__(self, env: Environment[Any], low: float, high: float, *, relative: bool) -> None:
-        if not 0 < low <= high <= 1:
-            raise InputError(f"kappa is drawn from {low} to {high}", fix="give numbers above 0 and up to 1, in order")
-        self.env, self.relative, self.most = env, relative, 1.0 / low if relative else 1.0
+    def __init__(self, env: Environment[Any], levels: tuple[float, ...], *, relative: bool) -> None:
+        if not levels or not all(0 < level <= 1 for level in levels):
+            raise InputError(f"kappa is one of {levels}", fix="give numbers above 0 and up to 1")
+        self.env, self.relative, self.most = env, relative, 1.0 / min(levels) if relative else 1.0
         self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
-        self.low, self.high = jnp.asarray(low, jnp.float32), jnp.asarray(high, jnp.float32)
+        self.levels = jnp.asarray(levels, jnp.float32)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # what is wrapped says, so here it is no constant of the class
@@ -90,7 +89,7 @@ class Conditioned(Environment[ConditionedState]):
     def reset(self, key: PRNGKeyArray) -> tuple[ConditionedState, Observation]:
         starting, drawing = jax.random.split(key)
         learner, obs = self.env.reset(starting)
-        kappa = self.low + (self.high - self.low) * jax.random.uniform(drawing)
+        kappa = jax.random.choice(drawing, self.levels)
         return ConditionedState(learner, kappa), self._with_kappa(obs, kappa)
 
     def step(self, key: PRNGKeyArray, state: ConditionedState, action: Int[Array, ""]) -> TimeStep[ConditionedState]:
@@ -114,7 +113,7 @@ class ConditionedFinite(Conditioned, FiniteEnvironment[ConditionedState]):
     """A finite environment at one κ: it has the states of the inner one, by the same numbers."""
 
     def __init__(self, env: FiniteEnvironment[Any], kappa: float) -> None:
-        super().__init__(env, kappa, kappa, relative=False)
+        super().__init__(env, (kappa,), relative=False)
 
     @property
     def finite(self) -> FiniteEnvironment[Any]:
@@ -129,7 +128,7 @@ class ConditionedFinite(Conditioned, FiniteEnvironment[ConditionedState]):
         return self.finite.index(state.learner)
 
     def state(self, index: Int[Array, ""]) -> ConditionedState:
-        return ConditionedState(self.finite.state(index), self.low)
+        return ConditionedState(self.finite.state(index), self.levels[0])
 
     def describe(self, state: ConditionedState) -> str:
         return self.finite.describe(state.learner)
@@ -145,4 +144,4 @@ def at_kappa(env: Environment[Any], kappa: float) -> Conditioned:
     """An environment as it is, seen at one κ; finite where it is finite."""
     if isinstance(env, FiniteEnvironment):
         return ConditionedFinite(env, kappa)
-    return Conditioned(env, kappa, kappa, relative=False)
+    return Conditioned(env, (kappa,), relative=False)

@@ -19,6 +19,8 @@ from mccpo.algo.rivals.ccpo import CCPO, KNOTS, KnotNetwork, KnotPrices, nearnes
 from mccpo.algo.rivals.on_policy import price_unit
 from mccpo.algo.rollout import Sizes
 from mccpo.env import make
+from mccpo.errors import InputError
+from mccpo.experiments.benchmark.protocol import UNSEEN
 
 ENV = make("chain")
 WORLD = CCPO().training_world(ENV)
@@ -131,3 +133,12 @@ def test_the_settings_that_are_searched_are_six_and_its_documentation_has_its_pa
             assert getattr(place, name.removeprefix("settings.")) != value
     parts = re.findall(r"^\*\*(.+?):\*\*", inspect.getdoc(CCPO), re.M)
     assert parts == ["Problem", "Source", "Departures", "When to use it"]
+
+
+def test_the_budgets_that_a_benchmark_calls_unseen_are_never_trained_at_and_others_are_refused():
+    states, _ = jax.vmap(WORLD.reset)(jax.random.split(jax.random.key(0), 500))
+    np.testing.assert_allclose(np.unique(states.kappa), KNOTS, rtol=1e-6)
+    assert all(np.abs(np.array(KNOTS) - kappa).min() > 0.04 for kappa in UNSEEN)
+    for kappa in (0.3, 1.2):
+        with pytest.raises(InputError, match="kappa is"):
+            CCPO().world_at(ENV, kappa)

@@ -17,14 +17,13 @@ from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.errors import InputError
 
 LOWEST, HIGHEST = 0.4, 1.0
 KNOTS = tuple(round(LOWEST + 0.1 * step, 1) for step in range(7))
-"""The κ at which multipliers are kept; between two of them they are interpolated."""
+"""The κ that it is trained and selected at, and at which multipliers are kept. Those between them it has not seen."""
 HEADS = (LOWEST, (LOWEST + HIGHEST) / 2, HIGHEST)
 """The κ that the network has heads for."""
-FINE = tuple(round(LOWEST + 0.05 * step, 2) for step in range(13))
-"""The κ around which policies are judged when one is selected: the knots, and those between them."""
 EVALUATION_EPISODES = 200  # by which tables judge a policy
 
 
@@ -79,8 +78,9 @@ class CCPO(OnPolicy):
     """One policy conditioned on the budgets.
 
     **Problem:** max_π J(π | κ) s.t. J_ci(π | κ) ≤ κ·d_i for all κ in [0.4, 1] at once. The policy and its critics see
-    κ, which each learner draws at the start of an episode. The multipliers are a function of κ, linear between knots
-    κ_j, each moved by the finished episodes in proportion to how near their κ is:
+    κ, which each learner draws from the knots 0.4, 0.5 … 1 at the start of an episode; a κ between two of them is
+    never seen in training. The multipliers are a function of κ, linear between the knots κ_j, each moved by the
+    finished episodes in proportion to how near their κ is:
 
         w_j(κ) = max(0, 1 - |κ - κ_j| / 0.1)
         e_ij   = Σ_n w_j(κ_n)·(C_in/κ_n - d_i)/d_i  /  Σ_n w_j(κ_n)        C_in the cost of episode n
@@ -118,10 +118,12 @@ class CCPO(OnPolicy):
 
     def training_world(self, env: Environment[Any]) -> Conditioned:
         """Where it is trained, under the budgets of κ = 1: learners of every κ, their costs in units of κ."""
-        return Conditioned(env, LOWEST, HIGHEST, relative=True)
+        return Conditioned(env, KNOTS, relative=True)
 
     def world_at(self, env: Environment[Any], kappa: float) -> Conditioned:
         """Where it is judged at one κ, in the costs as they are."""
+        if not LOWEST <= kappa <= HIGHEST:
+            raise InputError(f"kappa is {kappa}", fix=f"ask for one from {LOWEST} to {HIGHEST}")
         return at_kappa(env, kappa)
 
     def network(self, env: Environment[Any]) -> KnotNetwork:
@@ -176,7 +178,7 @@ class CCPO(OnPolicy):
 
         steps, kappa = perform(env, actor, key, episodes, look)
         seen = summed(env, steps)
-        near = nearness(kappa[0], FINE)
+        near = nearness(kappa[0])
         count = jnp.maximum(near.sum(axis=1), 1e-3)
         ret, costs, squares = (
             jnp.einsum("je,...e->j...", near, one) / count.reshape(-1, *(1,) * (one.ndim - 1))
