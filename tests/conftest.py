@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
+import jax
 import pytest
 from hypothesis import settings
 
@@ -37,3 +38,10 @@ def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         assert place is not None
         cache.keep_programs(place)
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs_do_not_pile_up() -> Iterator[None]:
+    """Compiled programs hold memory maps, of which a process has a limited number; others find them in the cache."""
+    yield
+    jax.clear_caches()

@@ -20,6 +20,10 @@ class InputError(MccpoError):
         super().__init__(f"{what}; {fix}")
 
 
+class DoesNotApply(InputError):  # noqa: N818 - a finding, not a fault of the program
+    """What was asked for makes no sense here, such as a plan of a curriculum that nobody shows: nothing is broken."""
+
+
 class GateFailed(MccpoError):  # noqa: N818 - a finding, not a fault of the program
     """A check that the user asked for did not hold (exit 3)."""
 

@@ -65,6 +65,23 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
     assert cells[0]["return"]["mean"] == 0.7
 
 
+def test_an_outside_agent_by_the_name_of_a_method_is_refused_before_anything_is_run(capsys, tmp_path):
+    measured = dict.fromkeys(("return", "engagement", "gain", "violation_rate", "prerequisite_violation_rate"), 0.5)
+    write(tmp_path / "mine.parquet", [{"environment": "gate", "method": "mc-cpo", "seed": 0, "J_c": 0.1, **measured}])
+    arguments = ["--rows", str(tmp_path / "mine.parquet"), "--out", str(tmp_path / "run")]
+    code, out, err = run(capsys, *QUICK, *arguments)  # though it is not even asked for
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "mine.parquet, row 1: 'mc-cpo' is the name of a method" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_can_do_without_the_cache(capsys, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("mccpo.cli.benchmark.caches", lambda: asked.append("caches") or (None, None))
+    code, _, err = run(capsys, *QUICK, "--out", str(tmp_path / "run"), "--no-cache")
+    assert (code, asked) == (0, []), err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -76,6 +93,8 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
         (["--limit", "0"], "limit is 0.0 seconds"),
         (["--seeds", "0"], "seeds is 0"),
         (["--resume"], "--resume does not say which"),
+        (["--methods", ","], "--methods is ',', which names nothing"),
+        (["--envs", " "], "--envs is ' ', which names nothing"),
         (["--rows", "nothing.parquet"], "cannot read nothing.parquet"),
     ],
 )

@@ -179,6 +179,72 @@ def test_a_tie_has_several_winners(folder):
     assert "is that of MC-CPO and CPO alike" in words.verdict(place)
 
 
+def test_who_dominates_nothing_is_best_nowhere(folder):
+    results = json.loads((folder / "results.json").read_text())
+    nothing = {"mean": 0.0, "std": 0.0, "ci": [0.0, 0.0], "iqm": 0.0, "per_seed": [0.0] * SEEDS}
+    results["hypervolume"]["chain"] = dict.fromkeys(results["hypervolume"]["chain"], nothing)
+    changed = board_of(results)
+    place = next(place for place in changed.places if place.name == "chain")
+    assert place.pair("mc-cpo").safe
+    assert not place.best
+    told = "No method that meets every budget in every seed dominates anything"
+    assert words.verdict(place) == f"{told}."
+    assert f"{told} on chain." in words.finding(changed)
+
+
+def test_winners_are_those_of_the_results(folder, board):
+    told = json.loads((folder / "results.json").read_text())["aggregate"]
+    for method, about in told.items():
+        assert about["best_on"] == [
+            place.name for place in board.run if method in {pair.method for pair in place.best}
+        ], method
+
+
+def test_that_ours_misses_budgets_is_said_where_another_is_best(folder):
+    results = json.loads((folder / "results.json").read_text())
+    for cell in results["cells"]:
+        if (cell["environment"], cell["method"], cell["kappa"]) == ("chain", "mc-cpo", 0.7):
+            cell["satisfaction_strict"] |= {"mean": 2 / 3, "per_seed": [1.0, 0.0, 1.0]}
+    ours = results["hypervolume"]["chain"]["mc-cpo"]["mean"]
+    (told,) = [text for text in words.finding(board_of(results)) if text.startswith("Another")]
+    assert f"; MC-CPO, {ours:.3f}, misses budgets)" in told
+    assert " against " not in told.split("chain (")[1].split(")")[0]
+
+
+def test_sampled_values_are_not_called_exact(folder, board, text):
+    place = next(place for place in board.places if place.name == "gate")
+    assert "exact" not in "".join(re.findall(r"<summary>[^<]*", text))
+    assert place.pair("maskable-ppo").sampled
+    assert not place.pair("mc-cpo").sampled  # its seeds differ because it learns
+    assert "MaskablePPO" in words.exactness(place) or "maskable-ppo" in words.exactness(place)
+    tutor = place.pair("planning")
+    same = [
+        replace(cell, values={**cell.values, "return": replace(cell.values["return"], per_seed=(0.5,) * SEEDS)})
+        for cell in tutor.cells
+    ]
+    assert tutor.sampled  # the seeds of a rule that is judged exactly are all alike
+    assert not replace(tutor, cells=tuple(same)).sampled
+
+
+def test_points_outside_a_figure_are_told(folder):
+    results = json.loads((folder / "results.json").read_text())
+    before = next(place for place in board_of(results).places if place.name == "tutor-15")
+    for cell in results["cells"]:
+        if (cell["environment"], cell["method"]) == ("tutor-15", "reward-shaped"):
+            cell["cost_share"]["mean"] = 1.0 + cell["kappa"]
+    changed = board_of(results)
+    after = next(place for place in changed.places if place.name == "tutor-15")
+    everything = [front(place, strokes(changed), iter("ab")).panels[0].caption for place in (before, after)]
+    assert "beyond" not in everything[0]
+    assert everything[1].endswith("; beyond the right edge: Reward-shaped (up to 1.9)")
+
+
+def test_a_method_that_does_not_apply_to_one_kappa_applies_to_the_others(board):
+    pair = board.places[0].pair("mc-cpo")
+    first, *others = pair.cells
+    assert replace(pair, cells=(replace(first, status="does not apply"), *others)).applies
+
+
 def test_thrift_that_no_budget_asks_for_is_told_apart(folder):
     results = json.loads((folder / "results.json").read_text())
     for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return

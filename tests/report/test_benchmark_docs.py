@@ -11,11 +11,9 @@ import pytest
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark import environments, methods
 from mccpo.report import benchmark_docs
-from mccpo.report.benchmark_docs import MADE, RESULTS, main, method_page, pages, write_pages
-from mccpo.report.benchmark_reading import board_of
+from mccpo.report.benchmark_docs import MADE, main, method_page, pages, published, write_pages
 from mccpo.report.docstrings import table, told_in
 from mccpo.report.environment_pages import environment_page
-from mccpo.strict_json import read_json
 
 from .benchmark_folder import made_up
 
@@ -24,8 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
-    published = DOCS / RESULTS
-    return pages(read_json(published, fix="publish one") if published.exists() else None)
+    return pages(published(DOCS))
 
 
 def test_the_pages_in_docs_are_those_that_the_code_makes(made):
@@ -51,6 +48,11 @@ def test_every_link_leads_to_a_page(made):
             assert (target.removeprefix("../") if target.startswith("../") else f"{folder}/{target}") in made
 
 
+def test_every_published_benchmark_has_its_report():
+    for name in published(DOCS):
+        assert (DOCS / "benchmark" / name / "report.html").is_file()
+
+
 def test_a_method_page_has_every_part(made):
     text = made["methods/ppo-lagrangian.md"]
     for heading in ("The problem and the update", "Where ours departs from its source", "When to use it", "Source"):
@@ -73,16 +75,53 @@ def test_the_optimum_of_the_gate_is_that_worked_out_by_hand(made, kappa):
 
 
 def test_what_is_published_is_in_the_pages(tmp_path):
-    results = json.loads((made_up(tmp_path) / "results.json").read_text())
-    board = board_of(results)
-    cell = next(one for one in results["cells"] if (one["environment"], one["method"]) == ("chain", "cpo"))
-    (row,) = re.findall(r"^\| \[chain\].*$", method_page("cpo", board), re.MULTILINE)
-    assert f"{results['hypervolume']['chain']['cpo']['mean']:.3f}" in row
-    assert f"{100 * cell['optimum_share']['mean']:.1f} % of optimum" in row
-    assert "✗ crashed" in method_page("focops", board)
-    assert "In the published benchmark" not in method_page("cpo", None)
-    place = next(place for place in board.places if place.name == "tutor-15")
-    assert "the largest hypervolume is that of PID-Lagrangian" in environment_page("tutor-15", place)
+    results = json.loads((made_up(tmp_path / "benchmark" / "tutors") / "results.json").read_text())
+    (tmp_path / "benchmark" / "finite").mkdir()
+    few = results | {"cells": [cell for cell in results["cells"] if cell["environment"] == "gate"]}
+    (tmp_path / "benchmark" / "finite" / "results.json").write_text(json.dumps(few))
+    boards = published(tmp_path)
+    assert list(boards) == ["finite", "tutors"]
+
+    page = method_page("cpo", boards)
+    links = [page.index(f"From [{name}](../benchmark/{name}/report.html):") for name in boards]
+    assert links == sorted(links)
+    assert "chain" not in page[links[0] : links[1]]
+    rows = re.findall(r"^\| \[chain\]\(../environments/chain.md\) \| (.*) \|$", page, re.MULTILINE)
+    cells = [one for one in results["cells"] if (one["environment"], one["method"]) == ("chain", "cpo")]
+    volume = results["hypervolume"]["chain"]["cpo"]["mean"]
+    for row, cell in zip(rows, cells, strict=True):
+        kappa, ret, share, met, found = row.split(" | ")
+        assert float(kappa) == cell["kappa"]
+        assert float(ret) == pytest.approx(cell["return"]["mean"], abs=6e-4)
+        assert share == f"{100 * cell['optimum_share']['mean']:.1f} %"
+        assert met == f"{sum(cell['satisfaction_strict']['per_seed']):.0f}/3"
+        assert found == f"{volume:.3f}"
+
+
+def test_what_failed_is_in_the_pages(tmp_path):
+    made_up(tmp_path / "benchmark" / "all")
+    boards = published(tmp_path)
+    crashed = re.findall(r"^\| \[tutor-15\].*$", method_page("focops", boards), re.MULTILINE)
+    assert [row.split(" | ")[1:] for row in crashed] == [
+        [f"{kappa:g}", "✗ crashed", "–", "0/3", "0.000 |"] for kappa in (0.5, 0.7, 0.9)
+    ]
+    assert "| 0.5 | – does not apply | – | – | – |" in method_page("lyapunov-lp", boards)
+    assert "2/3" in method_page("ccpo", boards)  # a seed that diverged has met no budget
+
+
+def test_the_page_of_an_environment_has_what_was_found_there(tmp_path, monkeypatch):
+    made_up(tmp_path / "benchmark" / "all")
+    monkeypatch.setattr(benchmark_docs, "environment_page", lambda _, verdicts: "\n\n".join(["#", "-", *verdicts]))
+    page = pages(published(tmp_path))["environments/tutor-15.md"]
+    assert "[all](../benchmark/all/report.html): Of the methods" in page
+    assert "the largest hypervolume is that of PID-Lagrangian" in page
+    assert "## In published benchmarks\n\nNobody won." in environment_page("tutor-15", ["Nobody won."])
+
+
+def test_without_anything_published_pages_say_nothing_of_it(tmp_path):
+    assert published(tmp_path) == {}
+    assert "published" not in method_page("cpo", {})
+    assert "published" not in environment_page("tutor-15", [])
 
 
 def test_pages_that_no_code_stands_for_go_and_others_stay(tmp_path, monkeypatch):
@@ -99,7 +138,7 @@ def test_pages_that_no_code_stands_for_go_and_others_stay(tmp_path, monkeypatch)
 def test_a_docstring_without_a_part_is_refused(monkeypatch):
     monkeypatch.setitem(benchmark_docs.WORDS, "mc-cpo", "A method.\n\n**Problem:** none.\n")
     with pytest.raises(InputError, match="mc-cpo has no part 'Departures'"):
-        method_page("mc-cpo", None)
+        method_page("mc-cpo", {})
 
 
 def test_parts_of_a_docstring():

@@ -23,13 +23,17 @@ from mccpo.env import Environment, Observation, TimeStep
 
 
 class Moment(NamedTuple):
-    """One step of many episodes: what was seen, done and brought about. `alive` is false once an episode has ended."""
+    """One step of many episodes: what was seen, done and brought about. `alive` is false once an episode has ended.
+
+    `chances` are those that the action was drawn by.
+    """
 
     state: Any
     obs: Observation
     action: Int[Array, " episodes"]
     step: TimeStep[Any]
     alive: Bool[Array, " episodes"]
+    chances: Float[Array, "actions+1 episodes"]
 
 
 class Episodes(NamedTuple):
@@ -96,7 +100,7 @@ def perform(
         action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
         keys = jax.random.split(moving, episodes)
         step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
-        moment = Moment(state, obs, action, step, alive)
+        moment = Moment(state, obs, action, step, alive, executed)
         after = (step.state, step.obs, alive & ~(step.terminated | step.truncated))
         return (*after, actor.remember(env, memory, moment)), look(moment)
 

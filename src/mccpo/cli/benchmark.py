@@ -37,7 +37,8 @@ def benchmark(
     steps: Annotated[WholeNumber | None, Parameter(help="Training steps of a run; the suite's by default.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random numbers.")] = 0,
     limit: Annotated[
-        float | None, Parameter(help="Seconds that a method may take to search and train on an environment.")
+        float | None,
+        Parameter(help="Seconds that a method may take to search and train, play or solve on an environment."),
     ] = None,
     search: Annotated[
         bool | None,
@@ -51,6 +52,9 @@ def benchmark(
     ] = None,
     out: Annotated[Path | None, Parameter(help="The benchmark's folder; a new one under runs/ by default.")] = None,
     resume: Annotated[bool, Parameter(negative="", help="Go on in --out; pairs that are finished there stay.")] = False,
+    no_cache: Annotated[
+        bool, Parameter(negative="", help="Neither use nor keep unconstrained runs and compiled programs.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Compare every method on every environment, under the same budgets, steps, networks and search.
@@ -68,8 +72,10 @@ def benchmark(
         raise InputError("--out is the current folder", fix="name a folder for the benchmark")
     agents = [row for file in rows or () for row in outside.read(file)]
     folder = out or free(f"benchmark-{suite}")
-    with _session(folder) as session:
+    with _session(folder, no_cache=no_cache) as session:
         results = suites.run(folder, asked, session, resume=resume, outside=agents, told=_tell)
+    for place in outside.left_out(agents, results["environments"]):
+        note(f"--rows has measurements on {place}, which is not in this benchmark: they are left out")
     report = _report(folder)
     emit(results, as_json=json, text=lambda: _text(results, folder, report))
 
@@ -95,11 +101,11 @@ def _asked(
     if name not in environments.SUITES:
         raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
     chosen = environments.SUITES[name]
-    places = _names(envs) or chosen.environments
+    places = chosen.environments if envs is None else _names("--envs", envs)
     for place in places:
         environments.check(place)
     known = entrants.names()
-    who = _names(methods) or tuple(known)
+    who = tuple(known) if methods is None else _names("--methods", methods)
     for method in who:
         if method not in known:
             raise entrants.unknown("method", method, known)
@@ -114,12 +120,15 @@ def _asked(
     return Benchmark(name, who, places, protocol, data)
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in (text or "").split(",") if name.strip()))
+def _names(flag: str, text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not found:
+        raise InputError(f"{flag} is {text!r}, which names nothing", fix="name one or more, joined by commas")
+    return found
 
 
 @contextmanager
-def _session(folder: Path) -> Iterator[Session]:
+def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
     """Shows how far the benchmark is, and stops between points when Ctrl-C was pressed."""
     from mccpo.experiments import Session
 
@@ -127,7 +136,7 @@ def _session(folder: Path) -> Iterator[Session]:
         if interrupted():  # a Ctrl-C that arrived where Python could not raise it
             raise KeyboardInterrupt
 
-    recall, remember = caches()
+    recall, remember = (None, None) if no_cache else caches()
     with progress() as show:
         try:
             yield Session(show, save=stop, recall=recall, remember=remember)

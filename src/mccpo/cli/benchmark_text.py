@@ -10,6 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mccpo.report.benchmark_reading import seeds_of
+
 _NONE = "–"
 
 
@@ -41,25 +43,30 @@ def _table(
     shown.add_column("status")
     for method in sorted({cell["method"]: None for cell in cells}, key=lambda name: -volumes.get(name, -1.0)):
         own = [cell for cell in cells if cell["method"] == method]
-        columns = [method, *(_cell(own, kappa) for kappa in kappas)]
-        columns += [_of_optimum(own)] if about["finite"] else []
+        seeds = seeds_of(results, own[0])
+        columns = [method, *(_cell(own, kappa, seeds) for kappa in kappas)]
+        columns += [_of_optimum(own, seeds)] if about["finite"] else []
         columns += [_number(volumes.get(method), "{:.3f}"), _number(own[0]["seconds"], "{:.3g}"), _status(own)]
         shown.add_row(*(Text(text) for text in columns))
     return shown
 
 
-def _cell(cells: Sequence[Mapping[str, Any]], kappa: float) -> str:
+def _cell(cells: Sequence[Mapping[str, Any]], kappa: float, seeds: int) -> str:
+    """The mean return, and of how many of all seeds the budgets are met: one that came to nothing has met none."""
     cell = next((cell for cell in cells if cell["kappa"] == kappa), {})
     if "return" not in cell:
         return _NONE
-    met = cell["satisfaction_strict"]["per_seed"]
-    return f"{cell['return']['mean']:.4g} ({sum(met):.0f}/{len(met)})"
+    return f"{cell['return']['mean']:.4g} ({_met(cell)}/{seeds})"
 
 
-def _of_optimum(cells: Sequence[Mapping[str, Any]]) -> str:
-    """The share of the optimum at each κ, where the budgets are met: beyond them there is no optimum to speak of."""
+def _met(cell: Mapping[str, Any]) -> int:
+    return round(sum(cell["satisfaction_strict"]["per_seed"]))
+
+
+def _of_optimum(cells: Sequence[Mapping[str, Any]], seeds: int) -> str:
+    """The share of the optimum at each κ where every seed meets the budgets: beyond these there is no optimum."""
     shares = [
-        f"{100 * cell['optimum_share']['mean']:.1f}" if cell["satisfaction_strict"]["mean"] == 1 else _NONE
+        f"{100 * cell['optimum_share']['mean']:.1f}" if _met(cell) == seeds else _NONE
         for cell in cells
         if "optimum_share" in cell
     ]

@@ -18,7 +18,7 @@ TOLERANCE = 0.1  # the paper's τ; ours is 0
 
 def metrics_of(values: Values, anchor: Values, env: Environment[Any], budgets: Mapping[str, float]) -> dict[str, float]:
     """Every metric of a policy's exact values; `anchor` is the unconstrained optimum that RHSI is relative to."""
-    slack = dict(zip(env.cost_names, 1e-3 * env.cost_bounds * env.discounted_horizon, strict=True))
+    slack = slack_of(env)
     return {
         "return": values.ret,
         "rhsi": rhsi(values, anchor, env.constrained),
@@ -32,6 +32,11 @@ def metrics_of(values: Values, anchor: Values, env: Environment[Any], budgets: M
         "satisfaction": float(satisfies(values.costs, budgets, slack, TOLERANCE)),
         "satisfaction_strict": float(satisfies(values.costs, budgets, slack, 0.0)),
     }
+
+
+def slack_of(env: Environment[Any]) -> dict[str, float]:
+    """What may be spent of each cost where its budget is 0, which is never quite reached."""
+    return dict(zip(env.cost_names, 1e-3 * env.cost_bounds * env.discounted_horizon, strict=True))
 
 
 def measure(

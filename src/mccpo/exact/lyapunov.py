@@ -21,7 +21,7 @@ import scipy  # whose parts load when they are used: training need not wait for 
 from jaxtyping import Float
 
 from mccpo.env import check_budgets
-from mccpo.errors import InputError, MccpoError
+from mccpo.errors import DoesNotApply, InputError, MccpoError
 from mccpo.exact.evaluation import Values, evaluate
 from mccpo.exact.model import FiniteModel
 from mccpo.exact.program import Infeasible, safest
@@ -73,7 +73,7 @@ def safe_policy_iteration(
 def _safe(model: FiniteModel, budgets: Mapping[str, float]) -> Float[np.ndarray, "states actions"]:
     found = safest(model, budgets)
     if isinstance(found, Infeasible):
-        raise InputError(found.what(budgets), fix=found.fix())
+        raise DoesNotApply(found.what(budgets), fix=found.fix())
     return found
 
 

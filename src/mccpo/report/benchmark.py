@@ -54,8 +54,8 @@ def _summary(board: Board, title: str) -> Html:
     facts = [el("div", el("dt", name), el("dd", value)) for name, value in words.protocol(board)]
     links = [el("a", place.name, href=f"#{_slug(place.name)}") for place in board.places]
     rows = el("a", "rows.parquet", href="rows.parquet") if board.linked else "rows.parquet"
-    lead = "Every number leads to the folder of its run; " if board.linked else ""
-    told = el("p", lead, "click a column's head to sort by it. Every seed's values are in ", rows, ".", class_="note")
+    lead = "On each environment a number leads to the folder of its runs, where there is one. " if board.linked else ""
+    told = el("p", lead, "Click a column's head to sort by it. Every seed's values are in ", rows, ".", class_="note")
     return el(
         "section",
         el("h1", title),
@@ -83,16 +83,16 @@ def _environment(place: Place, board: Board, coloured: drawings.Strokes, names: 
         told = el("p", el("b", "Not run: "), place.missing)
         return el("section", el("h2", place.name), told, id=name)
     drawn = drawings.front(place, coloured, names)
-    summary = "Constraint values at every κ" + (", exact" if place.finite else "")
-    more = join(el("summary", summary), tables.constraints(place))
+    more = join(el("summary", "Constraint values at every κ"), tables.constraints(place))
     return el(
         "section",
         el("h2", place.name),
         el("p", words.verdict(place)),
+        el("p", words.exactness(place), class_="note") if place.finite else None,
         _posed(place),
         tables.environment(place, board.kappas),
         None if drawn is None else figures(drawn),
-        # What is exact is what a reader of a finite environment has come for.
+        # Values beside the exact optimum are what a reader of a finite environment has come for.
         el("details", more, open="") if place.finite else el("details", more),
         id=name,
     )

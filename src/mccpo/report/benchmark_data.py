@@ -83,12 +83,23 @@ class Pair:
 
     @property
     def applies(self) -> bool:
-        return self.first.status != "does not apply"
+        """Whether it applies to any κ."""
+        return any(cell.status != "does not apply" for cell in self.cells)
 
     @property
     def failed(self) -> Cell | None:
         """The first cell of which some seed came to nothing."""
         return next((cell for cell in self.cells if cell.status != "done"), None)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether episodes tell what it is worth on a finite environment too, as its kind and its seeds show.
+
+        An outside agent is seen only through what it does. A rule has the same exact values in every seed: where they
+        differ, it remembers the episode, and was played.
+        """
+        returns = [cell.values["return"].per_seed for cell in self.cells if cell.done]
+        return self.kind == "outside" or (self.kind == "tutor" and any(len(set(seeds)) > 1 for seeds in returns))
 
     def at(self, kappa: float) -> Cell | None:
         return next((cell for cell in self.cells if cell.kappa == kappa), None)
@@ -123,13 +134,16 @@ class Place:
 
     @property
     def ranked(self) -> list[Pair]:
-        """Those that dominate anything, the largest hypervolume first."""
+        """Those that have a hypervolume, be it 0, the largest first."""
         return sorted((pair for pair in self.pairs if pair.hypervolume), key=lambda pair: -_volume(pair))
 
     @property
     def best(self) -> list[Pair]:
-        """Who has the largest hypervolume among those that always meet the budgets; several where they are tied."""
-        safe = [pair for pair in self.ranked if pair.safe]
+        """Who has the largest hypervolume among those that always meet the budgets; several where they are tied.
+
+        Who dominates nothing is best nowhere.
+        """
+        safe = [pair for pair in self.ranked if pair.safe and _volume(pair) > 0]
         return [pair for pair in safe if _volume(pair) >= _volume(safe[0]) - _TIED]
 
     def share_of_cost(self, spent: Mapping[str, Any]) -> float:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mccpo import atomic
 from mccpo.algo.rivals import RIVALS
@@ -19,7 +19,7 @@ from mccpo.experiments.benchmark import environments, methods
 from mccpo.experiments.benchmark.methods import Learning, Setting
 from mccpo.report import benchmark_words as words
 from mccpo.report import numbers
-from mccpo.report.benchmark_data import Board, Cell, Place
+from mccpo.report.benchmark_data import Board, Cell, Pair, Place
 from mccpo.report.benchmark_reading import board_of
 from mccpo.report.docstrings import Told, table, told_in
 from mccpo.report.environment_pages import environment_page
@@ -28,7 +28,8 @@ from mccpo.report.vocabulary import method_label
 from mccpo.strict_json import read_json
 
 MADE = "<!-- Made from the code by `make docs`: change it there. -->"
-RESULTS = Path("benchmark") / "results.json"
+PUBLISHED = "benchmark"  # the folder of docs with a folder for each benchmark that is published
+_NONE = "–"
 _HEADINGS = {
     "Problem": "The problem and the update",
     "Departures": "Where ours departs from its source",
@@ -41,12 +42,16 @@ _KINDS = {
 }
 
 
-def write_pages(docs: str | Path, results: Mapping[str, Any] | None = None) -> list[Path]:
-    """Writes every page below `docs`, and removes those that no code stands for any more; gives their paths.
+Boards: TypeAlias = Mapping[str, Board]
+"""Published benchmarks, by the name of their folder."""
 
-    `results` are those of a published benchmark, from which every method has its row.
+
+def write_pages(docs: str | Path) -> list[Path]:
+    """Writes every page below `docs`, with what is published there, and removes those that no code stands for any more.
+
+    Gives their paths.
     """
-    made = {Path(docs) / name: text for name, text in pages(results).items()}
+    made = {Path(docs) / name: text for name, text in pages(published(docs)).items()}
     for path, text in made.items():
         atomic.write_text(path, text)
     for folder in {path.parent for path in made}:
@@ -56,12 +61,19 @@ def write_pages(docs: str | Path, results: Mapping[str, Any] | None = None) -> l
     return list(made)
 
 
-def pages(results: Mapping[str, Any] | None = None) -> dict[str, str]:
+def published(docs: str | Path) -> Boards:
+    """The benchmarks that are published below the docs, in the order of their names."""
+    found = sorted((Path(docs) / PUBLISHED).glob("*/results.json"))
+    return {path.parent.name: board_of(read_json(path, fix="publish the results of a benchmark")) for path in found}
+
+
+def pages(boards: Boards) -> dict[str, str]:
     """The text of every page by its path below the docs. Only what is our own has one: not what other packages add."""
-    board = None if results is None else board_of(results)
-    places = {place.name: place for place in board.run} if board else {}
-    found = {f"methods/{name}.md": method_page(name, board) for name in method_names()}
-    found |= {f"environments/{name}.md": environment_page(name, places.get(name)) for name in environments.OURS}
+    found = {f"methods/{name}.md": method_page(name, boards) for name in method_names()}
+    for name in environments.OURS:
+        here = {folder: place for folder, board in boards.items() for place in board.run if place.name == name}
+        verdicts = [f"[{folder}]({report_of(folder)}): {words.verdict(place)}" for folder, place in here.items()]
+        found[f"environments/{name}.md"] = environment_page(name, verdicts)
     found["methods/index.md"] = _method_index()
     found["environments/index.md"] = _environment_index(found)
     return {path: f"{MADE}\n\n{text}" for path, text in sorted(found.items())}
@@ -73,15 +85,20 @@ def method_names() -> list[str]:
     return [name for name in methods.names() if name in known]
 
 
-def method_page(name: str, board: Board | None) -> str:
-    """What a method is, its update, where ours departs, when to use it, its numbers, and its row."""
+def report_of(folder: str) -> str:
+    """Where the report of a published benchmark is, from a page of a method or an environment."""
+    return f"../{PUBLISHED}/{folder}/report.html"
+
+
+def method_page(name: str, boards: Boards) -> str:
+    """What a method is, its update, where ours departs, when to use it, its numbers, and what was found of it."""
     told, entrant = _told(name), methods.entrant(name)
     parts = [f"# {method_label(name)}", f"`{name}`: {told.first}"]
     parts += [f"## {heading}\n\n{told.parts[part]}" for part, heading in _HEADINGS.items()]
     if isinstance(entrant, Learning):
         parts.append(_settings(name, entrant.search))
-    if board is not None and (row := _row(name, board)):
-        parts.append(row)
+    if found := _published(name, boards):
+        parts.append(found)
     parts.append(f"## Source\n\n{told.parts['Source']}")
     return "\n\n".join(parts) + "\n"
 
@@ -114,40 +131,34 @@ def _settings(name: str, search: Sequence[Setting]) -> str:
     return "\n\n".join([*lines, "\n".join(f"- {one}" for one in tried)])
 
 
-def _row(name: str, board: Board) -> str:
-    """What the published benchmark says of a method, environment by environment."""
-    head = [
-        "environment",
-        "hypervolume",
-        *(f"return, κ = {kappa:g}" for kappa in board.kappas),
-        "met, τ = 0",
-        "seconds",
+def _published(name: str, boards: Boards) -> str:
+    """What published benchmarks found of a method: a table for each that it is in, and where the whole report is."""
+    parts = []
+    for folder, board in boards.items():
+        pairs = [(place, pair) for place in board.run if (pair := place.pair(name))]
+        if pairs:
+            parts += [f"From [{folder}]({report_of(folder)}):", _rows(pairs)]
+    return "\n\n".join(["## In published benchmarks", *parts]) if parts else ""
+
+
+def _rows(pairs: Sequence[tuple[Place, Pair]]) -> str:
+    """A row for each environment and κ; the column of optima only where there is one."""
+    known = any(place.finite for place, _ in pairs)
+    head = ["environment", "κ", "return", *(["share of optimum"] if known else []), "met, τ = 0", "hypervolume, all κ"]
+    return table(head, [_cell(place, pair, cell, known) for place, pair in pairs for cell in pair.cells])
+
+
+def _cell(place: Place, pair: Pair, cell: Cell, known: bool) -> list[str]:
+    ret, share = cell.values.get("return"), cell.values.get("optimum_share")
+    optimum = [_NONE if share is None else numbers.share(share.mean)] if known else []
+    return [
+        f"[{place.name}](../environments/{place.name}.md)" if place.name in environments.OURS else place.name,
+        f"{cell.kappa:g}",
+        words.STATUS.get(cell.status, cell.status) if ret is None else numbers.number(ret.mean),
+        *optimum,
+        f"{cell.seeds_met}/{cell.seeds}" if cell.status != "does not apply" else _NONE,
+        _NONE if pair.hypervolume is None else f"{pair.hypervolume.mean:.3f}",
     ]
-    lines = [_cells(place, name, board.kappas) for place in board.run if place.pair(name)]
-    if not lines:
-        return ""
-    return "## In the published benchmark\n\n" + table(head, lines)
-
-
-def _cells(place: Place, name: str, kappas: Iterable[float]) -> list[str]:
-    pair = place.pair(name)
-    assert pair is not None
-    where = f"[{place.name}](../environments/{place.name}.md)"
-    cells = [cell for cell in pair.cells if cell.done]
-    if not cells:
-        return [where, words.status(pair), *("" for _ in kappas), "", ""]
-    volume = "–" if pair.hypervolume is None else f"{pair.hypervolume.mean:.3f}"
-    met = f"{sum(cell.seeds_met for cell in pair.cells)}/{sum(cell.seeds for cell in pair.cells)}"
-    seconds = "–" if pair.first.seconds is None else numbers.number(pair.first.seconds)
-    return [where, volume, *(_return(pair.at(kappa)) for kappa in kappas), met, seconds]
-
-
-def _return(cell: Cell | None) -> str:
-    if cell is None or not cell.done:
-        return "–"
-    share = cell.values.get("optimum_share")
-    of = "" if share is None else f" ({numbers.share(share.mean)} of optimum)"
-    return numbers.number(cell.values["return"].mean) + of
 
 
 def _method_index() -> str:
@@ -178,9 +189,7 @@ def _environment_index(found: Mapping[str, str]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Writes the pages below the folder that is named, with the results that are published in it."""
     (docs,) = arguments
-    published = Path(docs) / RESULTS
-    results = read_json(published, fix="publish one") if published.exists() else None
-    sys.stdout.write(f"{len(write_pages(docs, results))} pages below {docs}\n")
+    sys.stdout.write(f"{len(write_pages(docs))} pages below {docs}\n")
     return 0
 
 

@@ -27,6 +27,7 @@ _SPARE = (
     Stroke("#7F7F7F", (3, 2), "^"),
 )
 _SIZE = (4.9, 3.2)
+_FURTHEST = 1.3  # the cost up to which a front is drawn whole: one spendthrift would press all others together
 _LEADERS = 4  # methods beside ours with a colour of their own, by what they dominate over all environments
 
 Strokes = Mapping[str, Stroke]
@@ -68,8 +69,7 @@ def front(place: Place, coloured: Strokes, names: Iterator[str]) -> Group | None
 
     def whole(axes: Axes) -> None:
         plot(axes)
-        spent = [cell.values["cost_share"].mean for pair in drawn for cell in pair.cells if cell.done]
-        axes.set_xlim(-0.02, min(1.3, 1.03 * max(1.0, *spent)))
+        axes.set_xlim(-0.02, min(_FURTHEST, 1.03 * max([1.0, *(x for _, x in _spent(drawn))])))
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         plain_ticks(axes, x=True, y=True)
 
@@ -83,7 +83,7 @@ def front(place: Place, coloured: Strokes, names: Iterator[str]) -> Group | None
     panels = [
         Panel(title, caption, draw(how, name=next(names), describe=f"{title} on {place.name}", size=_SIZE))
         for title, caption, how in (
-            ("Everything", "one point for each κ, mean over seeds", whole),
+            ("Everything", "one point for each κ, mean over seeds" + _beyond(drawn), whole),
             ("Near the budgets", "the same, larger", part),
         )[: 2 if near else 1]
     ]
@@ -153,6 +153,22 @@ def _near(place: Place, pairs: list[Pair], exact: list[tuple[float, float]]) -> 
     low, high = min(heights), max(heights)
     room = 0.06 * max(high - low, 0.05)
     return {"xlim": (left, right), "ylim": (low - room, high + room)}
+
+
+def _spent(pairs: Sequence[Pair]) -> list[tuple[str, float]]:
+    """Every point of a front: whose it is, and what it spends."""
+    cells = [cell for pair in pairs for cell in pair.cells if "cost_share" in cell.values]
+    return [(cell.method, cell.values["cost_share"].mean) for cell in cells]
+
+
+def _beyond(pairs: Sequence[Pair]) -> str:
+    """Who spends so much that points lie outside the figure, and how much at most; empty where nobody does."""
+    most: dict[str, float] = {}
+    for method, spent in _spent(pairs):
+        if spent > _FURTHEST:
+            most[method] = max(spent, most.get(method, 0.0))
+    told = ", ".join(f"{method_label(method)} (up to {spent:.3g})" for method, spent in most.items())
+    return f"; beyond the right edge: {told}" if told else ""
 
 
 def _asked(axes: Axes, kappas: list[float], found: Mapping[str, Any], style: Stroke) -> None:

@@ -33,6 +33,15 @@ def board_of(results: Mapping[str, Any]) -> Board:
     return _board(None, results, None)
 
 
+def seeds_of(results: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
+    """Of how many seeds a cell is, those that came to nothing among them; an outside agent has as many as it likes.
+
+    Every seed of a method has a hypervolume, which is 0 where it failed. What does not apply has none.
+    """
+    volumes = results["hypervolume"].get(cell["environment"], {}).get(cell["method"])
+    return len(volumes["per_seed"]) if volumes else int(results["protocol"]["seeds"])
+
+
 def measured(summary: Mapping[str, Any]) -> Measured:
     """One metric over seeds, of its summary."""
     low, high = summary["ci"]
@@ -41,8 +50,7 @@ def measured(summary: Mapping[str, Any]) -> Measured:
 
 def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame | None) -> Board:
     worst = {} if rows is None else _worst(rows)
-    seeds = {} if rows is None else _counts(rows)
-    cells = [_cell(folder, raw, worst, seeds, results["protocol"]["seeds"]) for raw in results["cells"]]
+    cells = [_cell(folder, raw, worst, seeds_of(results, raw)) for raw in results["cells"]]
     places = tuple(_place(name, raw, cells, results) for name, raw in results["environments"].items())
     return Board(
         suite=results["suite"],
@@ -72,18 +80,11 @@ def _worst(rows: pl.DataFrame) -> dict[_Key, dict[str, float]]:
     }
 
 
-def _counts(rows: pl.DataFrame) -> dict[_Key, int]:
-    return {
-        (one, other, kappa): n for one, other, kappa, n in rows.group_by("environment", "method", "kappa").len().rows()
-    }
-
-
 def _cell(
     folder: Path | None,
     raw: Mapping[str, Any],
     worst: Mapping[_Key, Mapping[str, float]],
-    seeds: Mapping[_Key, int],
-    planned: int,
+    seeds: int,
 ) -> Cell:
     key = (raw["environment"], raw["method"], raw["kappa"])
     there = bool(folder and raw["folder"] and (folder / raw["folder"]).is_dir())
@@ -99,7 +100,7 @@ def _cell(
         values={name: measured(value) for name, value in raw.items() if isinstance(value, Mapping)},
         worst=worst.get(key, {}),
         done=raw["seeds_done"],
-        seeds=seeds.get(key, planned),
+        seeds=seeds,
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables of a benchmark's report: they sort by their heads, and their numbers lead to the runs behind them."""
+"""The tables of a benchmark's report: they sort by their heads, and numbers of runs lead to the runs behind them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ GLOSSARY = {
     ),
     "κ": "the budgets, as a share of what the unconstrained policy spends.",
     "Return": "discounted reward of an episode, mean ± standard deviation over seeds.",
-    "Share of optimum": "exact return over that of the best policy within the same budgets, by linear program.",
+    "Share of optimum": "return over that of the best policy within the same budgets, by linear program.",
     "Met, τ = 0": "seeds whose every cost stays within its budget.",
     "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
     "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
@@ -40,7 +40,10 @@ GLOSSARY = {
         "probability that a seed of MC-CPO has a larger hypervolume than a seed of this method, on an environment "
         "drawn at random; ½ is no difference."
     ),
-    "Seconds": "wall time of training one seed at one κ.",
+    "Seconds": (
+        "wall time of one seed at one κ: of training it; of a method that is given the model, of solving it; of a "
+        "rule, of judging it."
+    ),
 }
 
 
@@ -56,14 +59,17 @@ def finding(board: Board) -> list[str]:
         return [f"{method_label(OUR_METHOD)} took no part. {_leaders(board.run)}".strip()]
     won = [place for place in places if any(pair.method == OUR_METHOD for pair in place.best)]
     beaten = [_beaten(place) for place in places if place.best and place not in won]
-    nobody = [place.name for place in places if not place.best]
+    nobody: dict[str, list[str]] = {}
+    for place in places:
+        if not place.best:
+            nobody.setdefault(_nobody(place), []).append(place.name)
     missed = [
         f"{place.name} ({_missed(pair)})" for place in places if (pair := place.pair(OUR_METHOD)) and not pair.safe
     ]
     return [
         _won(won, places, board.protocol["seeds"]),
         *([f"Another has it on {_listed(beaten)}."] if beaten else []),
-        *([f"No method meets every budget in every seed on {_listed(nobody)}."] if nobody else []),
+        *(f"{told} on {_listed(names)}." for told, names in nobody.items()),
         *([f"{method_label(OUR_METHOD)} itself misses budgets on {_listed(missed)}."] if missed else []),
     ]
 
@@ -71,7 +77,7 @@ def finding(board: Board) -> list[str]:
 def verdict(place: Place) -> str:
     """Who is best on one environment, and how surely."""
     if not place.best:
-        return "No method meets every budget in every seed."
+        return f"{_nobody(place)}."
     best = place.best[0]
     told = "Of the methods that meet every budget in every seed, the largest hypervolume "
     told += f"is that of {_names(place.best)}{' alike' if len(place.best) > 1 else ''}: {_volume(best)}."
@@ -92,6 +98,16 @@ def verdict(place: Place) -> str:
     return told
 
 
+def exactness(place: Place) -> str:
+    """Whose values on a finite environment are exact, and whose are not."""
+    sampled = [pair for pair in place.pairs if pair.sampled]
+    here = f" (here {_names(sampled)})" if sampled else ""
+    return (
+        "Values are exact, but for those of outside agents and of rules that remember the episode so far"
+        f"{here}: these are judged by episodes, as on environments that are not finite."
+    )
+
+
 def protocol(board: Board) -> list[tuple[str, str]]:
     """What was the same for all."""
     about = board.protocol
@@ -105,7 +121,11 @@ def protocol(board: Board) -> list[tuple[str, str]]:
         ("test seeds", f"{about['seeds']}"),
         ("steps a run", f"{about.get('steps_trained', about['steps']):,}"),
         ("search", search),
-        ("judged by", f"exact values where the environment is finite, else {about['episodes']} fresh episodes"),
+        (
+            "judged by",
+            f"{about['episodes']} fresh episodes a seed; where the environment is finite, by exact values, but for "
+            "outside agents and rules that remember the episode so far",
+        ),
     ]
     if about.get("limit"):
         found.append(("time limit", f"{about['limit']:g} s a method and environment"))
@@ -141,20 +161,24 @@ def _won(won: Sequence[Place], places: Sequence[Place], seeds: int) -> str:
 
 
 def _beaten(place: Place) -> str:
-    """Who is ahead of MC-CPO on an environment, by how much, and whether that is with the same knowledge."""
+    """Who is best on an environment instead of MC-CPO, by how much or why, and whether with the same knowledge."""
     ours = place.pair(OUR_METHOD)
     assert ours is not None
-    best = place.best[0]
-    told = [f"{_volume(best)} against {_volume(ours)}"] if ours.hypervolume else []
+    best, name = place.best[0], method_label(OUR_METHOD)
+    if not ours.safe:
+        # Its hypervolume may well be the larger one: that is not why it is not best.
+        why = "misses budgets" if _finished(ours) else "did not finish in every seed"
+        return f"{place.name} ({_names(place.best)}, {_volume(best)}; {name}, {_volume(ours)}, {why})"
+    told = [f"{_volume(best)} against {_volume(ours)}"]
     told += ["intervals overlap"] if _overlap(best, ours) else []
     first = next((pair for pair in place.ranked if pair.safe and pair.kind != "solver"), None)
-    told += [f"{method_label(OUR_METHOD)} best of those that are not"] if first is ours else []
+    told += [f"{name} best of those that are not"] if first is ours else []
     return f"{place.name} ({', '.join([_names(place.best), *told])})"
 
 
 def _missed(pair: Pair) -> str:
     """How often a method misses budgets, or that runs came to nothing."""
-    if any(cell.done < cell.seeds for cell in pair.cells):
+    if not _finished(pair):
         return "not every seed finished"
     missed = [
         f"{cell.seeds - cell.seeds_met} of {cell.seeds} seeds at κ = {cell.kappa:g}"
@@ -162,6 +186,17 @@ def _missed(pair: Pair) -> str:
         if not cell.met
     ]
     return ", ".join(missed)
+
+
+def _finished(pair: Pair) -> bool:
+    return all(cell.done == cell.seeds for cell in pair.cells)
+
+
+def _nobody(place: Place) -> str:
+    """Why nobody is best on an environment."""
+    if any(pair.safe for pair in place.pairs):
+        return "No method that meets every budget in every seed dominates anything"
+    return "No method meets every budget in every seed"
 
 
 def _leaders(places: Sequence[Place]) -> str:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccpo.env import Environment, FiniteEnvironment, PreparedTutor
 from mccpo.exact import Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments.benchmark import environments
 from mccpo.experiments.benchmark.protocol import KAPPAS
-from mccpo.report import benchmark_words as words
 from mccpo.report import numbers
-from mccpo.report.benchmark_data import Place
 from mccpo.report.docstrings import table, told_in
 
 _SHARED = (Environment, FiniteEnvironment)  # the contract, which is no rule of any environment
 
 
-def environment_page(name: str, place: Place | None) -> str:
-    """The page of an environment; `place` is what a published benchmark found there."""
+def environment_page(name: str, verdicts: Sequence[str]) -> str:
+    """The page of an environment; `verdicts` are what published benchmarks found there."""
     parts = [f"# {name}"]
     if name in environments.FROM_DATA:
         parts += [_from_data(name), *_definition(PreparedTutor)]
@@ -32,8 +30,8 @@ def environment_page(name: str, place: Place | None) -> str:
             parts.append(f"The benchmark trains on family {_family(env)} and judges on family {_family(world.test)}.")
         if isinstance(env, FiniteEnvironment):
             parts.append(_optima(env))
-    if place is not None:
-        parts.append(f"## In the published benchmark\n\n{words.verdict(place)}")
+    if verdicts:
+        parts += ["## In published benchmarks", *verdicts]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.algo.judging import Moment, perform
+from mccpo.algo.judging import perform
 from mccpo.algo.tutors import ZPDES
 from mccpo.env import Estimated, make
 from mccpo.errors import InputError
@@ -78,14 +78,15 @@ def test_an_answer_is_found_in_what_wraps_the_learner_and_never_in_what_is_laten
     env = Estimated(make("tutor-15-bkt", concepts=3), sigma=0.1)
     tutor = ZPDES()
     moments = jax.jit(lambda key: perform(env, tutor, key, 2, lambda moment: moment))(jax.random.key(0))
-    state, obs, action, step, alive = jax.tree.map(lambda leaf: leaf[0], moments)
+    seen = jax.tree.map(lambda leaf: leaf[0], moments)
+    step, action = seen.step, seen.action
     answer = jnp.array([True, False])
     learner = step.state.learner._replace(correct=answer)
     memories = [
         tutor.remember(
             env,
             tutor.begin(env, 2),
-            Moment(state, obs, action, step._replace(state=step.state._replace(learner=each)), alive),
+            seen._replace(step=step._replace(state=step.state._replace(learner=each))),
         )
         for each in (learner, learner._replace(latent=jax.tree.map(lambda leaf: ~leaf, learner.latent)))
     ]

@@ -2,8 +2,13 @@
 
 import pytest
 
+from mccpo.env import make
+from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
+from mccpo.experiments.benchmark.environments import World
+from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.results import hypervolumes, summed_up, winners
+from mccpo.experiments.benchmark.rows import cost_share, measured
 from mccpo.experiments.benchmark.scoring import nearest, score_of
 
 
@@ -45,6 +50,30 @@ def test_who_wins_among_those_that_always_meet_the_budgets():
     assert found["improvement"] == {}  # MC-CPO took no part
     nobody = winners(hypervolumes(rows[:1]), summed_up(rows[:1])["cells"])
     assert nobody["here"]["safe_method"] is None
+
+
+def test_a_tie_is_shared_and_nobody_wins_by_nothing():
+    rows = [
+        row("one", y=0.7),
+        row("other", y=0.7),
+        row("less", y=0.6),
+        row("one", "there", x=1.0),
+        row("other", "there", x=1.2),
+    ]
+    found = summed_up(rows)
+    assert found["winners"]["here"]["methods"] == found["winners"]["here"]["safe_methods"] == ["one", "other"]
+    assert found["winners"]["there"]["method"] is found["winners"]["there"]["safe_method"] is None
+    assert [found["aggregate"][method]["best_on"] for method in ("one", "other", "less")] == [["here"], ["here"], []]
+
+
+def test_to_spend_of_what_costs_nothing_without_budgets_is_to_spend_too_much():
+    env = make("gate")
+    posed = Posed("gate", World(env, env), values(1.0, 0.0), values(1.0, 0.0))
+    slack = slack_of(env)["c"]
+    assert cost_share(values(1.0, 0.0), posed) == cost_share(values(1.0, slack), posed) == 0
+    spent = [measured(posed, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]
+    assert 1 < spent[0]["cost_share"] < spent[1]["cost_share"] < float("inf")
+    assert [one["satisfaction_strict"] for one in spent] == [0, 0]
 
 
 def test_improvement_is_over_the_environments_that_both_are_in():

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -150,6 +151,67 @@ def test_only_what_is_missing_is_run(folder, asked, results, tmp_path):
     again = run(copy, asked, Session(progress=lambda stage, _: heard.append(stage.label)), resume=True)
     assert set(heard) == {"gate standing training"}
     assert again["hypervolume"]["gate"]["standing"] == results["hypervolume"]["gate"]["standing"]
+
+
+def test_pairs_that_are_finished_stay_whoever_is_asked_for(folder, asked, results, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    told = []
+    others = replace(asked, methods=("random-ready",), environments=("chain",))
+    again = run(copy, others, Session(), resume=True, told=told.append)
+    assert [(trial.environment, trial.method) for trial in told] == [("chain", "random-ready")]
+    assert again["hypervolume"]["gate"] == results["hypervolume"]["gate"]
+    assert set(again["hypervolume"]["chain"]) == {"random-ready"}
+    rows = pl.read_parquet(copy / "rows.parquet")
+    assert set(at(rows, environment="gate")["method"]) == set(METHODS)
+    assert len(at(rows, environment="gate")) == len(METHODS) * 2 * 2
+
+
+def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, asked, results, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    before = (copy / "results.json").read_bytes()
+    with pytest.raises(InputError, match="has results on gate, which cannot be opened: ZeroDivisionError"):
+        run(copy, replace(asked, open=lambda *_: 1 / 0), Session(), resume=True)
+    assert (copy / "results.json").read_bytes() == before
+
+
+def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path):
+    def open_(name, data):
+        return place("elsewhere" if data is None else "gate", data)
+
+    def configuration():
+        return json.loads((tmp_path / "run/manifest.json").read_text())["configuration"]
+
+    first = replace(asked, methods=("random-ready",), environments=("assistments-2009",), open=open_)
+    run(tmp_path / "run", first, Session())
+    assert configuration()["data"] is None
+    unknown = json.loads((tmp_path / "run/manifest.json").read_text())
+    del unknown["configuration"]["data"]  # as in folders that do not say
+    (tmp_path / "run/manifest.json").write_text(json.dumps(unknown))
+    named = replace(first, data=tmp_path / "logs")
+    run(tmp_path / "run", named, Session(), resume=True)  # data that was missing may come
+    assert configuration()["data"] == str(tmp_path / "logs")
+    with pytest.raises(InputError, match=r"was begun with the data in .*logs"):
+        run(tmp_path / "run", replace(first, data=tmp_path / "other"), Session(), resume=True)
+    run(tmp_path / "run", named, Session(), resume=True)
+
+
+def test_an_outside_agent_by_the_name_of_a_method_is_refused(asked, tmp_path):
+    for name in ("standing", "mc-cpo", "zpdes"):
+        with pytest.raises(InputError, match=f"'{name}' is the name of a method"):
+            run(tmp_path / "run", asked, Session(), outside=[{"method": name, "environment": "gate"}])
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_that_are_paths_are_refused(asked):
+    with pytest.raises(InputError, match=r"the method '\.\./x' has the name of a path"):
+        replace(asked, methods=("../x",))
+
+
+def test_an_environment_that_exits_is_told_too(asked, tmp_path):
+    short = replace(asked, methods=("random-ready",), environments=("gate",), open=lambda *_: sys.exit(3))
+    assert run(tmp_path / "run", short, Session())["environments"]["gate"] == {"why": "SystemExit: 3"}
 
 
 def test_other_settings_are_refused(folder, asked, results):

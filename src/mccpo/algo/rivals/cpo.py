@@ -50,16 +50,17 @@ class CPO(OnPolicy):
     The dual has as many variables as there are budgets. It is solved exactly: every set of budgets that may bind has a
     closed form, and the best feasible one is the optimum. Where no step is feasible, x goes to the edge of the region
     towards the nearest one that would be, and the gain plays no part. The step is shortened until the divergence is
-    within δ, no budget's estimate rises beyond it, and, where all are met, the gain's estimate rises.
+    within 1.5 δ, no budget's estimate rises beyond it, and, where all are met, the gain's estimate rises.
 
     **Source:** J. Achiam, D. Held, A. Tamar, P. Abbeel, Constrained Policy Optimization, ICML 2017.
 
     **Departures:** three constraints instead of one; actions are discrete and masked; products with the Fisher matrix
     are over part of the rollout; gradients weigh a step by γ^t, so that J_ci and its gradient are in the unit of the
     budget; c_i is from an average over recent iterations, since few episodes end in one; an entropy bonus early on, as
-    all learners here have; δ shrinks as training goes on, as others' learning rate does. The value heads share a trunk
-    with the policy, which fitting them would move outside the trust region: the critic is therefore a second network,
-    fitted by Adam after each step.
+    all learners here have; the divergence that is measured may exceed δ by half, since ½ xᵀHx only estimates it; δ
+    shrinks as training goes on, as others' learning rate does. The value heads share a trunk with the policy, which
+    fitting them would move outside the trust region: the critic is therefore a second network, fitted by Adam after
+    each step.
 
     **When to use it:** where every single update should respect the budgets, not only their average over training.
     """

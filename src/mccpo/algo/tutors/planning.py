@@ -13,7 +13,7 @@ from mccpo.algo.judging import Actor
 from mccpo.algo.tutors.assumed import expected_gain, lessons, outcomes, rates
 from mccpo.algo.tutors.seeing import evenly, mastery, steps_taken, taught_in
 from mccpo.env import Environment, Observation, RandomCurricula
-from mccpo.errors import InputError
+from mccpo.errors import DoesNotApply
 
 MOST_CONCEPTS = 30
 """Beyond this, a look a few lessons ahead sees too little of a curriculum to be worth its time."""
@@ -117,11 +117,11 @@ def check_plannable(env: Environment[Any]) -> None:
     """Refuses a curriculum that is too large to plan on, or that the tutor does not know."""
     inner = taught_in(env)
     if isinstance(inner, RandomCurricula):
-        raise InputError(
+        raise DoesNotApply(
             f"planning has to know the learner's curriculum, which {env.name} does not show", fix="take greedy-gain"
         )
     if len(inner.curriculum) > MOST_CONCEPTS:
-        raise InputError(
+        raise DoesNotApply(
             f"planning looks ahead on at most {MOST_CONCEPTS} concepts, and {env.name} has {len(inner.curriculum)}",
             fix="cut the curriculum, or take greedy-gain",
         )

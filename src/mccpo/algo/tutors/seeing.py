@@ -16,7 +16,7 @@ from mccpo.env import Environment, Observation
 from mccpo.env.binary import BinaryMastery
 from mccpo.env.tutor import Tutoring
 from mccpo.env.tutor.activities import PRACTICE, Activity
-from mccpo.errors import InputError
+from mccpo.errors import DoesNotApply
 
 Taught: TypeAlias = BinaryMastery | Tutoring[Any]
 """Environments in which concepts of a curriculum are taught, at whatever grain mastery comes."""
@@ -29,7 +29,9 @@ def taught_in(env: Environment[Any]) -> Taught:
     inner: Any = env
     while not isinstance(inner, BinaryMastery | Tutoring):
         if not hasattr(inner, "env"):
-            raise InputError(f"{env.name} teaches no concepts of a curriculum", fix="leave the tutor's rule out there")
+            raise DoesNotApply(
+                f"{env.name} teaches no concepts of a curriculum", fix="leave the tutor's rule out there"
+            )
         inner = inner.env
     return inner
 

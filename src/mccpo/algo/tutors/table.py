@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from mccpo.algo.judging import Actor
 from mccpo.env import Environment, FiniteEnvironment
-from mccpo.errors import InputError
+from mccpo.errors import DoesNotApply
 
 
 def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states actions+1"]:
@@ -22,9 +22,9 @@ def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states a
     remembers has no such table, since what it does depends on more than the state.
     """
     if not isinstance(env, FiniteEnvironment):
-        raise InputError(f"{env.name} is not finite", fix="judge the policy by episodes of its own")
+        raise DoesNotApply(f"{env.name} is not finite", fix="judge the policy by episodes of its own")
     if remembers(env, actor):
-        raise InputError(
+        raise DoesNotApply(
             f"{getattr(actor, 'name', type(actor).__name__)} remembers, so it is more than a table of states",
             fix="judge it by episodes of its own",
         )

@@ -86,7 +86,9 @@ def world(name: str, data: Path | None = None) -> World:
     """An environment by name; `data` is the folder of real data, else the one that `MCCPO_DATA` names."""
     check(name)
     if name in FROM_DATA:
-        return _same(_from_data(name, data or _named_data()))
+        if (folder := data_folder(data)) is None:
+            raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
+        return _same(_from_data(name, folder))
     if name in _FAMILIES:
         return World(make(name), make(name, family=_FAMILIES[name]))
     if name in _PLAIN:
@@ -98,10 +100,11 @@ def _same(env: Environment[Any]) -> World:
     return World(env, env)
 
 
-def _named_data() -> Path:
-    if not (named := os.environ.get(DATA)):
-        raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
-    return Path(named)
+def data_folder(data: Path | None) -> Path | None:
+    """The folder of real data: the one given, else the one that `MCCPO_DATA` names, else none."""
+    if data is None and (named := os.environ.get(DATA)):
+        return Path(named)
+    return data
 
 
 def _from_data(name: str, data: Path) -> Environment[Any]:

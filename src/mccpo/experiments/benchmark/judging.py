@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Bool, Float
 
 from mccpo.algo import engine
-from mccpo.algo.judging import Actor, Episodes, NetworkActor, judge_actor
+from mccpo.algo.judging import Actor, Episodes, Moment, NetworkActor, account, perform, summed
 from mccpo.algo.method import Method
 from mccpo.algo.network import Network
 from mccpo.algo.neural import EVALUATION, evaluate_policies
@@ -24,8 +26,14 @@ from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.neural import values_of
 
+_ROUNDING = 1e-4  # of chances that sum to 1 in single precision
+
 BySeed: TypeAlias = list[Values | None]
 """What the policy of each seed is worth; None where it is not made of finite numbers."""
+
+
+class Improper(Exception):  # noqa: N818 - an outcome of a trial, not a fault of the program
+    """What a rule gives as chances of actions are none."""
 
 
 def judge_policies(
@@ -41,26 +49,40 @@ def judge_policies(
     sound = np.isfinite(parameters).all(axis=-1)
     policies = np.where(sound[..., None], parameters, 0.0)
     if posed.model is not None and isinstance(env, FiniteEnvironment):
-        found = [[_exactly(posed, env, NetworkActor(playing, one, network)) for one in row] for row in policies]
+        found: list[BySeed] = [
+            [_exactly(posed, env, NetworkActor(playing, one, network)) for one in row] for row in policies
+        ]
     else:
         methods = [playing] * len(policies)
         seen = evaluate_policies(env, methods, network, policies, episodes=protocol.episodes, seed=seed)
         found = [[values_of(env, seen, at, place) for place in range(len(row))] for at, row in enumerate(policies)]
     return [
-        [one if good and _finite(one) else None for one, good in zip(*row, strict=True)]
+        [one if good and one is not None and _finite(one) else None for one, good in zip(*row, strict=True)]
         for row in zip(found, sound, strict=True)
     ]
 
 
-def judge_rule(posed: Posed, actor: Actor, protocol: Protocol) -> BySeed:
-    """What a rule is worth, seed by seed; a finite environment tells it exactly, so that all seeds agree."""
-    env = posed.env
-    if posed.model is not None and not remembers(env, actor):
-        return [_exactly(posed, env, actor)] * protocol.seeds
-    key = jax.random.fold_in(jax.random.key(protocol.seed), EVALUATION)
-    seen = _judge_all(engine.as_arrays(env), actor, jax.random.split(key, protocol.seeds), protocol.episodes)
-    whole = jax.tree.map(lambda leaf: np.asarray(leaf)[None], seen)
-    return _sound([values_of(env, whole, 0, place) for place in range(protocol.seeds)])
+def judge_rule(
+    posed: Posed, actor: Actor, protocol: Protocol, after: Callable[[], None] = lambda: None
+) -> tuple[BySeed, float]:
+    """What a rule is worth, seed by seed, and the seconds that judging one seed takes once it is compiled.
+
+    A finite environment tells it exactly, so that all seeds agree. `after` is called after every seed, and may stop it
+    by raising.
+    """
+    exact = posed.model is not None and not remembers(posed.env, actor)
+    if exact:  # once to compile, and once more to see how long it takes
+        parts = [partial(_exactly, posed, posed.env, actor)] * 2
+    else:
+        env, root = engine.as_arrays(posed.env), jax.random.fold_in(jax.random.key(protocol.seed), EVALUATION)
+        keys = jax.random.split(root, protocol.seeds)
+        parts = [partial(_by_episodes, env, actor, key, protocol.episodes) for key in keys]
+    values, ticks = [], [time.perf_counter()]
+    for part in parts:
+        values.append(part())
+        ticks.append(time.perf_counter())
+        after()
+    return values[-1:] * protocol.seeds if exact else values, steady(ticks) / len(parts)
 
 
 def judge_table(posed: Posed, table: Float[np.ndarray, "states actions"]) -> Values:
@@ -69,13 +91,40 @@ def judge_table(posed: Posed, table: Float[np.ndarray, "states actions"]) -> Val
     return evaluate(posed.model, table, constrained=posed.env.constrained)
 
 
-def _exactly(posed: Posed, env: Environment[Any], actor: Actor) -> Values:
+def steady(ticks: Sequence[float]) -> float:
+    """The seconds of all parts at the pace of those after the first, which compiles; a single one counts as it is."""
+    parts = len(ticks) - 1
+    if parts < 2:
+        return ticks[-1] - ticks[0]
+    return (ticks[-1] - ticks[1]) * parts / (parts - 1)
+
+
+def _exactly(posed: Posed, env: Environment[Any], actor: Actor) -> Values | None:
     assert posed.model is not None
-    return judge_table(posed, tabulate(env, actor)[posed.model.index])
+    table = tabulate(env, actor)[posed.model.index]
+    if not np.isfinite(table).all():
+        return None
+    _check(bool(_proper(table.T).all()))
+    return judge_table(posed, table)
 
 
-def _sound(values: Sequence[Values]) -> BySeed:
-    return [one if _finite(one) else None for one in values]
+def _by_episodes(env: Environment[Any], actor: Actor, key: Any, episodes: int) -> Values | None:
+    seen, finite, proper = jax.device_get(_play(env, actor, key, episodes))
+    if not finite:
+        return None
+    _check(bool(proper))
+    found = values_of(env, jax.tree.map(lambda leaf: np.asarray(leaf)[None, None], seen), 0, 0)
+    return found if _finite(found) else None
+
+
+def _check(proper: bool) -> None:
+    if not proper:
+        raise Improper("its chances of actions are not from 0 to 1, or do not sum to 1")
+
+
+def _proper(chances: Any) -> Any:
+    """Whether the chances of each column are those of a distribution."""
+    return (chances >= 0).all(axis=0) & (abs(chances.sum(axis=0) - 1) < _ROUNDING)
 
 
 def _finite(values: Values) -> bool:
@@ -83,5 +132,14 @@ def _finite(values: Values) -> bool:
 
 
 @eqx.filter_jit
-def _judge_all(env: Environment[Any], actor: Actor, keys: Any, episodes: int) -> Episodes:
-    return jax.lax.map(lambda key: judge_actor(env, actor, key, episodes), jnp.asarray(keys))
+def _play(
+    env: Environment[Any], actor: Actor, key: Any, episodes: int
+) -> tuple[Episodes, Bool[Array, ""], Bool[Array, ""]]:
+    """Episodes of a rule, and whether its chances were finite, and those of a distribution, while they went on."""
+
+    def look(moment: Moment) -> Any:
+        finite, proper = jnp.isfinite(moment.chances).all(axis=0), _proper(moment.chances)
+        return account(env, moment), (finite | ~moment.alive).all(), (proper | ~moment.alive).all()
+
+    steps, finite, proper = perform(env, actor, key, episodes, look)
+    return summed(env, steps), finite.all(), proper.all()

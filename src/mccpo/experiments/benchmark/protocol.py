@@ -24,7 +24,9 @@ class Protocol:
     - `kappa`: the budgets, as shares of the unconstrained costs.
     - `seeds`, `steps`, `seed`: test seeds, the steps of each run, the root of all random numbers.
     - `search`: whether the settings of a method are searched, by `search_seeds` validation seeds at `search_kappa`.
-    - `limit`: the seconds that one method may take to search and train on one environment; None for any.
+    - `limit`: the seconds that one method may take to search and train on one environment, a rule to play, a solver to
+      solve; None for any. It is looked at after every point of training, every seed of a rule and every κ of a solver,
+      none of which is cut short.
     - `episodes`: by how many fresh ones a policy is judged where it cannot be judged exactly.
     - `unseen`: budgets that nobody was trained for.
     """

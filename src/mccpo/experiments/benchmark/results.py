@@ -18,6 +18,7 @@ from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_imp
 from mccpo.experiments.benchmark.methods import OURS
 from mccpo.experiments.benchmark.rows import MEASURED
 
+_TIED = 1e-9
 TAUS = np.round(np.linspace(0.0, 1.0, 101), 2)
 
 Row = Mapping[str, Any]
@@ -100,7 +101,11 @@ def improvement(volumes: ByMethod, ours: str) -> dict[str, dict[str, Any]]:
 
 
 def winners(volumes: ByMethod, cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """On each environment, who has the largest mean hypervolume: of all, and of those that always meet the budgets."""
+    """On each environment, who has the largest mean hypervolume: of all, and of those that always meet the budgets.
+
+    Several share a first place (`methods`, `safe_methods`), the first of them being `method`. Who dominates nothing
+    has no place.
+    """
     kept: dict[tuple[str, str], bool] = {}
     for cell in cells:
         pair = cell["environment"], cell["method"]
@@ -111,9 +116,11 @@ def winners(volumes: ByMethod, cells: Iterable[Mapping[str, Any]]) -> dict[str, 
         means = {method: summary["mean"] for method, summary in methods.items()}
         safe = {method: mean for method, mean in means.items() if kept.get((environment, method))}
         found[environment] = {
-            "method": _best(means),
+            "method": next(iter(_best(means)), None),
+            "methods": _best(means),
             "hypervolume": max(means.values()),
-            "safe_method": _best(safe),
+            "safe_method": next(iter(_best(safe)), None),
+            "safe_methods": _best(safe),
             "safe_hypervolume": max(safe.values(), default=None),
             "safe": sorted(safe),
         }
@@ -158,7 +165,7 @@ def _aggregate(
         "iqm": value,
         "ci": [low, high],
         "environments": len(volumes),
-        "best_on": [environment for environment, found in best.items() if found["safe_method"] == method],
+        "best_on": [environment for environment, found in best.items() if method in found["safe_methods"]],
     }
 
 
@@ -201,5 +208,7 @@ def _by_environment(volumes: ByMethod) -> dict[str, dict[str, Summary]]:
     return found
 
 
-def _best(scores: Mapping[str, float]) -> str | None:
-    return max(scores, key=lambda method: scores[method], default=None)
+def _best(scores: Mapping[str, float]) -> list[str]:
+    """Who has the largest score, which is none of 0."""
+    most = max(scores.values(), default=0.0)
+    return [method for method, score in scores.items() if score > 0 and score >= most - _TIED]

@@ -12,10 +12,11 @@ import polars as pl
 from mccpo import atomic
 from mccpo.errors import InputError
 from mccpo.evaluation import metrics_of
+from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
-from mccpo.experiments.benchmark.trial import Trial
+from mccpo.experiments.benchmark.trial import DIVERGED, Trial
 from mccpo.strict_json import dump_json
 
 MEASURED = (
@@ -34,10 +35,11 @@ _TEXT = ("environment", "method", "kind", "status", "why", "settings", "folder")
 
 def rows_of(posed: Posed, trial: Trial, protocol: Protocol) -> list[dict[str, Any]]:
     """The rows of a trial at every κ that was asked for; one that failed has rows that say so."""
+    seeds = trial.seeds or range(protocol.seeds)
     return [
         row(posed, trial, kappa, seed, values)
         for kappa in protocol.kappa
-        for seed, values in enumerate(trial.values.get(kappa) or [None] * protocol.seeds)
+        for seed, values in zip(seeds, trial.values.get(kappa) or [None] * len(seeds), strict=True)
     ]
 
 
@@ -52,7 +54,9 @@ def unseen_rows(posed: Posed, trial: Trial) -> list[dict[str, Any]]:
 
 def row(posed: Posed, trial: Trial, kappa: float, seed: int, values: Values | None) -> dict[str, Any]:
     """One row. Seeds that came to something are done, whatever became of the others."""
-    status = trial.status if values is None else "done"
+    status, why = ("done", "") if values is not None else (trial.status, trial.why)
+    if status == "does not apply" and kappa in trial.values:  # it has no answer at another κ, and came to nothing here
+        status, why = "diverged", DIVERGED
     head = {
         "environment": posed.name,
         "method": trial.method,
@@ -60,7 +64,7 @@ def row(posed: Posed, trial: Trial, kappa: float, seed: int, values: Values | No
         "kappa": kappa,
         "seed": seed,
         "status": status,
-        "why": trial.why if status != "done" else "",
+        "why": why,
         "settings": dump_json(trial.setting),
         "folder": folder_of(posed.name, trial.method),
         "seconds": trial.seconds,
@@ -83,9 +87,14 @@ def measured(posed: Posed, kappa: float, values: Values) -> dict[str, float | No
 
 
 def cost_share(values: Values, posed: Posed) -> float:
-    """What is spent of what is spent without budgets, by the cost of which it is most; 0 where nothing has a budget."""
-    shares = [_ratio(values.costs[name], posed.reference.costs[name]) for name in posed.env.constrained]
-    return max((share for share in shares if share is not None), default=0.0)
+    """What is spent of what is spent without budgets, by the cost of which it is most; 0 where nothing has a budget.
+
+    Of a cost that is nothing without budgets, what counts as meeting a budget of 0 (`satisfies`) is nothing. More than
+    that is more than all: above 1, and the more the more is spent.
+    """
+    whole, slack = posed.reference.costs, slack_of(posed.env)
+    shares = [_spent(values.costs[name], whole[name], slack[name]) for name in posed.env.constrained]
+    return max(shares, default=0.0)
 
 
 def folder_of(environment: str, method: str) -> str:
@@ -119,6 +128,12 @@ def read_frame(path: Path) -> pl.DataFrame:
 
 def _kind(column: str) -> Any:
     return pl.String if column in _TEXT else pl.Int64 if column == "seed" else pl.Float64
+
+
+def _spent(cost: float, whole: float, slack: float) -> float:
+    if whole > 0:
+        return cost / whole
+    return 0.0 if cost <= slack else float(cost / slack)
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -1,6 +1,6 @@
 """A whole benchmark, pair by pair, into a folder that can be resumed.
 
-manifest.json                            the protocol, versions, commit, and whether it is finished
+manifest.json                            the protocol, the data, versions, commit, and whether it is finished
 results.json, rows.parquet               what came out so far, rewritten after every pair
 cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
 cells/ENVIRONMENT/METHOD/manifest.json   the pair's own account, written when the pair is finished
@@ -10,18 +10,20 @@ cells/ENVIRONMENT/METHOD/policies.safetensors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
 from safetensors.numpy import save
 
 from mccpo import atomic
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.environments import World, world
+from mccpo.experiments.benchmark import methods as entrants
+from mccpo.experiments.benchmark import outside as agents
+from mccpo.experiments.benchmark.environments import FROM_DATA, World, data_folder, world
 from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
-from mccpo.experiments.benchmark.outside import joined
 from mccpo.experiments.benchmark.posing import Posed, anchors_json, pose
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.results import summed_up, unseen_of
@@ -32,6 +34,7 @@ from mccpo.experiments.runs import RunFolder
 from mccpo.strict_json import dump_json, read_json
 
 Rows = list[dict[str, Any]]
+_NO_BENCHMARK = "name the folder of a benchmark"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class Benchmark:
         for what, names in (("method", self.methods), ("environment", self.environments)):
             if not names:
                 raise InputError(f"no {what} is named", fix="name one or more, joined by commas")
+            for name in names:
+                if Path(name).name != name:  # each has a folder of that name
+                    raise InputError(f"the {what} '{name}' has the name of a path", fix="leave it out, or rename it")
 
 
 @dataclass(eq=False)
@@ -75,30 +81,91 @@ def run(
     """Runs every pair that the folder does not hold yet, and gives the results; `told` hears of each as it ends.
 
     `outside` are measurements of agents from elsewhere (`mccpo.experiments.benchmark.outside`), which join the table.
+    Where a folder is resumed, pairs that are finished there stay in the results, whoever is asked for now.
     """
-    place = RunFolder(folder, {"run": "benchmark", **benchmark.protocol.as_json()}, resume=resume)
+    finished = _finished(folder) if resume else {}
+    _check_agents(outside, benchmark, finished)
+    place = _place(folder, benchmark, finished, resume=resume)
+    _check_opens(folder, benchmark, finished)
     so_far = _SoFar()
-    for environment in benchmark.environments:
+    for environment in dict.fromkeys((*benchmark.environments, *finished)):
+        asked = benchmark.methods if environment in benchmark.environments else ()
         try:
             posed = _posed(folder, environment, benchmark, session)
-        except Exception as error:  # it has no data, or fails in any other way, and the others go on
-            why = error.what if isinstance(error, InputError) else line(f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # it has no data, or fails in any other way, and the others go on
+            if environment in finished:  # whose results would be lost
+                raise
+            why = _why(error)
             so_far.environments[environment] = {"why": why}
             so_far.rows += _absent(environment, why, benchmark)
             continue
         so_far.environments[environment] = posed.as_json(benchmark.protocol)
-        for method in benchmark.methods:
+        for method in dict.fromkeys((*asked, *finished.get(environment, ()))):
             trial = _pair(folder, posed, method, benchmark, session)
             _enter(so_far, posed, trial, benchmark.protocol)
             _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
-            if told is not None:
+            if told is not None and method in asked:
                 told(trial)
-        for agent in joined(posed, outside, benchmark.protocol):
+        for agent in agents.joined(posed, outside, benchmark.protocol):
             _enter(so_far, posed, agent, benchmark.protocol)
     results = _results(benchmark, so_far, place.mark(finished=False))
     _write(folder, results, so_far.rows)
     place.mark(finished=True)
     return results
+
+
+def _place(folder: Path, benchmark: Benchmark, finished: Iterable[str], *, resume: bool) -> RunFolder:
+    """The folder of the benchmark, which says where its data is from; one that does not say may go on with any."""
+    about = {"run": "benchmark", **benchmark.protocol.as_json()}
+    before = read_json(folder / "manifest.json", fix=_NO_BENCHMARK).get("configuration", {}) if resume else {}
+    from_data = any(name in FROM_DATA for name in (*benchmark.environments, *finished))
+    named = data_folder(benchmark.data) if from_data else None
+    data = None if named is None else str(named.resolve())
+    if (earlier := before.get("data")) and data and earlier != data:
+        raise InputError(
+            f"{folder} was begun with the data in {earlier}", fix="name the same with --data, or choose another --out"
+        )
+    place = RunFolder(folder, about | ({"data": before["data"]} if "data" in before else {}), resume=resume)
+    place.configuration["data"] = data or earlier
+    return place
+
+
+def _finished(folder: Path) -> dict[str, list[str]]:
+    """The methods whose pairs are finished in a folder, by environment."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("cells/**/manifest.json")):
+        manifest = read_json(path, fix="delete it")
+        if manifest.get("finished"):
+            pair = manifest["configuration"]
+            found.setdefault(pair["environment"], []).append(pair["method"])
+    return found
+
+
+def _check_agents(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, finished: Mapping[str, list[str]]) -> None:
+    kept = (method for methods in finished.values() for method in methods)
+    agents.check(
+        rows,
+        benchmark.protocol,
+        taken={*benchmark.methods, *entrants.names(), *kept},
+        asked={*benchmark.environments, *finished},
+        open_=lambda name: benchmark.open(name, benchmark.data),
+    )
+
+
+def _check_opens(folder: Path, benchmark: Benchmark, finished: Iterable[str]) -> None:
+    """Refuses to go on where an environment of finished pairs is no more: their results would be lost."""
+    for environment in finished:
+        try:
+            benchmark.open(environment, benchmark.data)
+        except (Exception, SystemExit) as error:
+            raise InputError(
+                f"{folder} has results on {environment}, which cannot be opened: {_why(error)}",
+                fix="give it what it was opened with before, or choose another --out",
+            ) from error
+
+
+def _why(error: BaseException) -> str:
+    return error.what if isinstance(error, InputError) else line(f"{type(error).__name__}: {error}")
 
 
 def _posed(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Posed:
@@ -121,6 +188,8 @@ def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session
         found = read_json(path / "results.json", fix=f"delete {path} and resume")
         return Trial.from_json(found["trial"])
     trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+    # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
+    jax.clear_caches()
     told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
     if trial.policies:
         atomic.write_bytes(path / "policies.safetensors", save(trial.policies))
@@ -170,5 +239,5 @@ def _absent(environment: str, why: str, benchmark: Benchmark) -> Rows:
 def _kind(benchmark: Benchmark, method: str) -> Kind:
     try:
         return benchmark.load(method).kind
-    except Exception:  # whatever is wrong with it shows where there is data to run it on
+    except (Exception, SystemExit):  # whatever is wrong with it shows where there is data to run it on
         return "learner"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,10 +14,10 @@ from mccpo.algo import NeuralPlan, NeuralRuns, Snapshot
 from mccpo.algo.learner import Learner
 from mccpo.algo.neural import ITERATIONS, Variant, train_variants
 from mccpo.env import Environment
-from mccpo.errors import InputError
+from mccpo.errors import DoesNotApply, InputError
 from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Values
-from mccpo.experiments.benchmark.judging import BySeed, judge_policies, judge_rule, judge_table
+from mccpo.experiments.benchmark.judging import BySeed, Improper, judge_policies, judge_rule, judge_table, steady
 from mccpo.experiments.benchmark.methods import Entrant, Kind, Learning, Ruling, Setting, Solving
 from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -24,10 +25,24 @@ from mccpo.experiments.benchmark.scoring import nearest, score_of
 from mccpo.experiments.options import Session, Stage, kappa_text
 
 Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
+DIVERGED = "a policy is not made of finite numbers"
 
 
 class TimedOut(Exception):  # noqa: N818 - an outcome of a trial, not a fault of the program
     """A method has had its time."""
+
+
+class _Clock:
+    """The time that a method has. It is looked at between parts of the work; none is cut short."""
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = limit
+        self._begun = time.monotonic()
+
+    def check(self, where: str) -> None:
+        """Stops a method that has had its time."""
+        if self._limit is not None and time.monotonic() - self._begun > self._limit:
+            raise TimedOut(f"stopped after {self._limit:g} s in {where}")
 
 
 @dataclass(eq=False)
@@ -39,7 +54,9 @@ class Trial:
     - `values`: what the policy of every seed is worth, by the κ it is meant for; `unseen` by κ nobody trained for.
     - `setting`: the one chosen; `searched`: all that were tried, and what validation made of each.
     - `policies`: the parameters of every seed, by what they were trained for.
-    - `seconds`: training of one run, that is one seed at one κ, without compiling; `search_seconds`: the whole search.
+    - `seconds`: training of one run, that is one seed at one κ, without compiling; of a rule, which is not trained,
+      judging one seed; of a solver, solving for one κ. `search_seconds`: the whole search.
+    - `seeds`: the numbers of the seeds, where they are not 0, 1 …
     """
 
     environment: str
@@ -54,10 +71,12 @@ class Trial:
     policies: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float | None = None
     search_seconds: float | None = None
+    seeds: list[int] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """All but the policies."""
-        told = {key: value for key, value in vars(self).items() if key not in ("policies", "values", "unseen")}
+        """All but the policies, and but the seeds, whose numbers are their own only from outside."""
+        apart = ("policies", "seeds", "values", "unseen")
+        told = {key: value for key, value in vars(self).items() if key not in apart}
         return told | {"values": _by_kappa(self.values), "unseen": _by_kappa(self.unseen)}
 
     @staticmethod
@@ -69,36 +88,41 @@ class Trial:
 
 def attempt(posed: Posed, name: str, load: Callable[[str], Entrant], protocol: Protocol, session: Session) -> Trial:
     """Searches, trains and judges a method; whatever goes wrong in it is said in the trial, and stays there."""
-    trial = Trial(posed.name, name, "learner")
+    trial, clock = Trial(posed.name, name, "learner"), _Clock(protocol.limit)
     try:
         entrant = load(name)
         trial.kind = entrant.kind
         match entrant:
             case Learning():
-                _Learning(posed, entrant, protocol, session, trial).run()
+                _Learning(posed, entrant, protocol, session, trial, clock).run()
             case Ruling():
-                trial.values = dict.fromkeys(protocol.kappa, judge_rule(posed, entrant.actor(), protocol))
+                after = partial(clock.check, "playing")
+                values, trial.seconds = judge_rule(posed, entrant.actor(), protocol, after)
+                trial.values = dict.fromkeys(protocol.kappa, values)
             case Solving():
-                _solve(posed, entrant, protocol, trial)
+                _solve(posed, entrant, protocol, trial, clock)
     except TimedOut as error:
         trial.status, trial.why = "timed out", str(error)
-    except InputError as error:
+    except DoesNotApply as error:
         trial.status, trial.why = "does not apply", line(error.what)
-    except Exception as error:  # a method may fail in any way, and the others go on
+    except (InputError, Improper) as error:
+        trial.status, trial.why = "crashed", line(getattr(error, "what", str(error)))
+    except (Exception, SystemExit) as error:  # a method may fail in any way, and the others go on
         trial.status, trial.why = "crashed", line(f"{type(error).__name__}: {error}")
     if trial.status == "done" and any(one is None for seeds in trial.values.values() for one in seeds):
-        trial.status, trial.why = "diverged", "a policy is not made of finite numbers"
+        trial.status, trial.why = "diverged", DIVERGED
     return trial
 
 
-def _solve(posed: Posed, entrant: Solving, protocol: Protocol, trial: Trial) -> None:
+def _solve(posed: Posed, entrant: Solving, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
     if posed.model is None:
-        raise InputError(f"{posed.name} is not finite", fix="name a finite environment")
+        raise DoesNotApply(f"{posed.name} is not finite", fix="name a finite environment")
     begun = time.perf_counter()
     for kappa in protocol.kappa:
         if isinstance(found := posed.optimum(kappa), Infeasible):
-            raise InputError(found.what(posed.limits(kappa)), fix=found.fix())
+            raise DoesNotApply(found.what(posed.limits(kappa)), fix=found.fix())
         table = entrant.solve(posed.model, posed.limits(kappa))
+        clock.check(f"solving for {kappa_text(kappa)}")
         trial.values[kappa] = [judge_table(posed, table)] * protocol.seeds
         trial.policies[kappa_text(kappa)] = np.asarray(table, np.float32)
     trial.seconds = (time.perf_counter() - begun) / len(protocol.kappa)
@@ -107,17 +131,25 @@ def _solve(posed: Posed, entrant: Solving, protocol: Protocol, trial: Trial) -> 
 class _Learning:
     """The trial of a method that is trained."""
 
-    def __init__(self, posed: Posed, entrant: Learning, protocol: Protocol, session: Session, trial: Trial) -> None:
+    def __init__(
+        self, posed: Posed, entrant: Learning, protocol: Protocol, session: Session, trial: Trial, clock: _Clock
+    ) -> None:
         self._posed = posed
         self._entrant = entrant
         self._protocol = protocol
         self._session = session
         self._trial = trial
-        self._ends = None if protocol.limit is None else time.monotonic() + protocol.limit
+        self._clock = clock
 
     def run(self) -> None:
         """Fills in the trial."""
         trial, protocol = self._trial, self._protocol
+        refused = {kappa: error for kappa in protocol.kappa if (error := self._refusal(kappa))}
+        if refused:
+            trial.status, trial.why = "does not apply", line(str(next(iter(refused.values()))))
+        asked = [kappa for kappa in protocol.kappa if kappa not in refused]
+        if not asked:
+            return
         if protocol.search and len(self._entrant.search) > 1:
             begun = time.perf_counter()
             trial.setting = self._search()
@@ -129,9 +161,11 @@ class _Learning:
         trial.seconds = seconds / (len(levels) * plan.seeds)
         for kappa, selected in zip(levels, runs.selected, strict=True):
             trial.policies["any κ" if kappa is None else kappa_text(kappa)] = selected
-        trial.values = self._judge(learner, _broken_if_last_is(runs), levels, protocol.kappa, plan.seed)
+        env = self._posed.env
+        trial.values = self._judge(env, learner, _broken_if_last_is(runs), asked, plan.seed)
         if self._entrant.conditioned:
-            trial.unseen = self._judge(learner, runs.selected, levels, protocol.unseen, plan.seed)
+            unseen = [kappa for kappa in protocol.unseen if not self._refusal(kappa)]
+            trial.unseen = self._judge(env, learner, runs.selected, unseen, plan.seed)
         elif self._for_each_kappa:
             trial.unseen = nearest(trial.values, protocol.unseen)
 
@@ -139,16 +173,28 @@ class _Learning:
     def _for_each_kappa(self) -> bool:
         return self._entrant.sees_budgets and not self._entrant.conditioned
 
+    def _refusal(self, kappa: float) -> InputError | None:
+        """Why it has no answer at a κ: one that is conditioned may be made for a range of them."""
+        if self._entrant.conditioned:
+            try:
+                self._learner({}).world_at(self._posed.env, kappa)  # type: ignore[attr-defined]  # conditioned ones have it
+            except InputError as error:
+                return error
+        return None
+
     def _search(self) -> Setting:
-        """The setting of the best score with validation seeds, which no test seed is among."""
+        """The setting of the best score with validation seeds, which no test seed is among.
+
+        It is chosen in the world trained in: what is to be judged elsewhere must not be known by then.
+        """
         settings, plan, kappa = self._entrant.search, self._protocol.search_plan, self._protocol.search_kappa
         learners = [self._learner(setting) for setting in settings]
         level = kappa if self._for_each_kappa else None
         runs, _ = self._train([self._variant(learner, level) for learner in learners], plan, "search")
         scores = []
         for setting, learner, selected in zip(settings, learners, runs.selected, strict=True):
-            values = self._judge(learner, selected[None], (None,), (kappa,), plan.seed)[kappa]
-            score = score_of(values, self._posed.limits(kappa), seeks_budgets=self._entrant.seeks_budgets)
+            values = self._judge(self._posed.world.train, learner, selected[None], (kappa,), plan.seed)[kappa]
+            score = score_of(values, self._posed.budgets(kappa), seeks_budgets=self._entrant.seeks_budgets)
             self._trial.searched.append({"setting": dict(setting), **score._asdict()})
             scores.append(score)
         return settings[max(range(len(settings)), key=lambda place: scores[place])]
@@ -176,22 +222,16 @@ class _Learning:
         def after_point(snapshot: Snapshot[Any, Any]) -> None:
             ticks.append(time.perf_counter())
             tell(snapshot)
-            if self._ends is not None and time.monotonic() > self._ends:
-                raise TimedOut(f"stopped after {self._protocol.limit:g} s in {what}, at point {snapshot.point}")
+            self._clock.check(f"{what}, at point {snapshot.point}")
 
         runs = train_variants(self._world(), variants, plan, after_point=after_point)
-        return runs, _steady(ticks)
+        return runs, steady(ticks)
 
     def _judge(
-        self,
-        learner: Learner,
-        parameters: np.ndarray,
-        levels: Sequence[float | None],
-        kappas: Sequence[float],
-        seed: int,
+        self, env: Environment[Any], learner: Learner, parameters: np.ndarray, kappas: Sequence[float], seed: int
     ) -> dict[float, BySeed]:
-        """What policies are worth at each κ; those that were trained for none are asked for all."""
-        env, protocol = self._posed.env, self._protocol
+        """What policies are worth in a world at each κ; one that was trained for no κ is asked for all."""
+        protocol = self._protocol
         if self._entrant.conditioned:
             found = {}
             for kappa in kappas:
@@ -202,7 +242,7 @@ class _Learning:
         judged = judge_policies(
             self._posed, env, learner.playing(env), learner.network(env), parameters, protocol, seed
         )
-        if list(levels) == [None]:
+        if len(judged) == 1:
             return dict.fromkeys(kappas, judged[0])
         return dict(zip(kappas, judged, strict=True))
 
@@ -211,14 +251,6 @@ def _broken_if_last_is(runs: NeuralRuns) -> np.ndarray:
     """The selected policies; that of a run which ended in no numbers is none, though validation had kept an earlier."""
     ended_well = np.isfinite(runs.last).all(axis=-1, keepdims=True)
     return np.where(ended_well, runs.selected, np.nan)
-
-
-def _steady(ticks: Sequence[float]) -> float:
-    """The seconds of all points at the pace of those after the first, which compiles; a single one counts as it is."""
-    points = len(ticks) - 1
-    if points < 2:
-        return ticks[-1] - ticks[0]
-    return (ticks[-1] - ticks[1]) * points / (points - 1)
 
 
 def _by_kappa(values: Mapping[float, BySeed]) -> dict[str, list[dict[str, Any] | None]]:

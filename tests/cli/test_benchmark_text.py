@@ -1,0 +1,42 @@
+"""The tables of a benchmark in a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from mccpo.cli.benchmark_text import tables
+
+STRICT, SHARE = {"mean": 1.0, "per_seed": [1.0]}, {"mean": 0.98, "per_seed": [0.98]}
+
+
+def shown(hypervolumes: list[float]) -> str:
+    """A method of one cell, of which one seed is done and meets its budgets."""
+    cell = {
+        "environment": "gate", "method": "cpo", "kappa": 0.7, "status": "done", "why": "", "seconds": 1.0,
+        "return": {"mean": 0.86}, "satisfaction_strict": STRICT, "optimum_share": SHARE,
+    }  # fmt: skip
+    results: dict[str, Any] = {
+        "protocol": {"seeds": 2},
+        "environments": {"gate": {"finite": True}},
+        "cells": [cell],
+        "hypervolume": {"gate": {"cpo": {"mean": 0.3, "per_seed": hypervolumes}}},
+    }
+    console = Console(width=120)
+    with console.capture() as caught:
+        for table in tables(results):
+            console.print(table)
+    return caught.get()
+
+
+def test_a_seed_that_came_to_nothing_has_not_met_its_budgets():
+    told = shown([0.6, 0.0])
+    assert "0.86 (1/2)" in told
+    assert "98.0 %" not in told  # of the optimum where every seed meets the budgets
+
+
+def test_seeds_are_counted_as_the_method_has_them():
+    told = shown([0.6])  # an outside agent of one seed, in a benchmark of two
+    assert "0.86 (1/1)" in told
+    assert "98.0 %" in told

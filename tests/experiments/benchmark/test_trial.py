@@ -1,0 +1,159 @@
+"""One method on one environment: how it is searched, stopped and judged, and which failure is whose."""
+
+import sys
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mccpo.algo.judging import Actor
+from mccpo.algo.tutors import RandomReady
+from mccpo.env import Gate, make
+from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.errors import InputError
+from mccpo.exact import Values
+from mccpo.experiments import Session
+from mccpo.experiments.benchmark import trial as trials
+from mccpo.experiments.benchmark.environments import World
+from mccpo.experiments.benchmark.methods import Learning, Ruling, Solving
+from mccpo.experiments.benchmark.posing import Posed, pose
+from mccpo.experiments.benchmark.rows import rows_of
+from mccpo.experiments.benchmark.trial import attempt
+
+ANCHOR = Values(34.0, {"c2": 0.9, "c3": 15.9, "c4": 27.6}, 40.0, 1.0, 0.0, 1.0, 0.0)
+
+
+class Scaled(RandomReady):
+    """Any ready action, by chances that are multiplied: by 1 a rule, by another number none."""
+
+    by: float = 1.0
+
+    def probabilities(self, env, memory, obs):
+        return self.by * super().probabilities(env, memory, obs)
+
+
+class Remembering(Scaled):
+    """The same, judged by episodes on a finite environment as well."""
+
+    def begin(self, env, episodes):
+        return jnp.zeros(episodes)
+
+
+class Exiting(Actor):
+    def probabilities(self, env, memory, obs):
+        sys.exit(7)
+
+
+class Misused(Actor):
+    def probabilities(self, env, memory, obs):
+        raise InputError("it was built wrongly", fix="build it well")
+
+
+@pytest.fixture(scope="module")
+def gate(small):
+    env = make("gate")
+    return pose("gate", World(env, env), small, Session())
+
+
+@pytest.fixture(scope="module")
+def tutor():
+    env = make("tutor-15")
+    return Posed("tutor-15", World(env, env), ANCHOR, ANCHOR)
+
+
+def follow(posed, rule, protocol):
+    return attempt(posed, "rule", lambda name: Ruling(name, rule), protocol, Session())
+
+
+@pytest.mark.parametrize("rule", [Scaled, Remembering])
+@pytest.mark.parametrize(
+    ("by", "status", "why"),
+    [(1.0, "done", ""), (np.nan, "diverged", "not made of finite numbers"), (3.0, "crashed", "do not sum to 1")],
+)
+def test_a_rule_whose_chances_are_none_has_failed(gate, small, rule, by, status, why):
+    found = follow(gate, lambda: rule(by=by), small)
+    assert found.status == status
+    assert why in found.why
+    assert {row["status"] for row in rows_of(gate, found, small)} == {status}
+
+
+def test_so_has_one_that_is_judged_by_episodes(tutor, small):
+    found = [follow(tutor, lambda by=by: Scaled(by=by), small).status for by in (1.0, np.nan, -1.0)]
+    assert found == ["done", "diverged", "crashed"]
+
+
+def test_only_what_says_so_does_not_apply(gate, tutor, small):
+    assert follow(gate, Misused, small).status == "crashed"
+    solver = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), np.nan))
+    assert attempt(gate, "solver", lambda _: solver, small, Session()).status == "crashed"
+    assert attempt(tutor, "solver", lambda _: solver, small, Session()).status == "does not apply"
+
+
+def test_a_method_that_exits_has_crashed_and_ctrl_c_passes(gate, small):
+    found = follow(gate, Exiting, small)
+    assert (found.status, found.why) == ("crashed", "SystemExit: 7")
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        follow(gate, interrupted, small)
+
+
+def test_rules_and_solvers_have_no_more_time_than_others(gate, small):
+    hurried = replace(small, limit=1e-9)
+    for rule in (Scaled, Remembering):
+        found = follow(gate, rule, hurried)
+        assert (found.status, found.values) == ("timed out", {})
+    even = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), 1 / model.num_actions))
+    found = attempt(gate, "solver", lambda _: even, hurried, Session())
+    assert (found.status, found.why) == ("timed out", "stopped after 1e-09 s in solving for κ=0.5")
+
+
+def test_the_seconds_of_a_rule_are_measured_without_compiling(gate, small):
+    for rule in (Scaled, Remembering):
+        assert 0 < follow(gate, rule, small).seconds < 1
+
+
+def test_settings_are_searched_for_where_they_are_trained(gate, small, standing, monkeypatch):
+    """On graphs that they are judged on, under the budgets there, they would be chosen by the test."""
+    easy, hard = gate.reference, replace(gate.reference, costs={"c": 0.25})
+    posed = Posed("gate", World(Gate(R=0.5), Gate(R=0.6)), easy, hard)
+    seen = []
+
+    def judge(_posed, env, _playing, _network, parameters, _protocol, _seed):
+        seen.append(float(env.R))
+        return [[replace(easy, costs={"c": 0.3})] * parameters.shape[1] for _ in parameters]
+
+    monkeypatch.setattr(trials, "judge_policies", judge)
+    method = Learning("standing", lambda _env, _setting: standing(), ({}, {"factor": 1.0}))
+    found = attempt(posed, "standing", lambda _: method, small, Session())
+    assert found.status == "done", found.why
+    assert seen == pytest.approx([0.5, 0.5, 0.6])  # each setting, then the test
+    assert [one["met"] for one in found.searched] == [1, 1]  # 0.3 is within 0.7 × 1, and beyond 0.7 × 0.25
+
+
+def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(gate, small, standing):
+    class Ranged(standing):
+        def training_world(self, env):
+            return Conditioned(env, (0.4, 1.0), relative=True)
+
+        def world_at(self, env, kappa):
+            if kappa < 0.6:
+                raise InputError(f"kappa is {kappa}", fix="ask for 0.6 or more")
+            return at_kappa(env, kappa)
+
+    trained = []
+    session = Session(progress=lambda stage, _: trained.append(stage.label))
+    method = Learning("ranged", lambda _env, _setting: Ranged(), conditioned=True)
+    found = attempt(gate, "ranged", lambda _: method, small, session)
+    assert {(row["kappa"], row["status"], row["why"]) for row in rows_of(gate, found, small)} == {
+        (0.5, "does not apply", "kappa is 0.5; ask for 0.6 or more"),
+        (0.9, "done", ""),
+    }
+    assert list(found.unseen) == [0.75]
+    assert trained
+    trained.clear()
+    nowhere = attempt(gate, "ranged", lambda _: method, replace(small, kappa=(0.5,)), session)
+    assert (nowhere.status, trained) == ("does not apply", [])
