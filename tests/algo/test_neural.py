@@ -10,11 +10,11 @@ import pytest
 import mccpo
 from mccpo.algo import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, neural, selection, train_neural
 from mccpo.algo.engine import to_arrays
-from mccpo.algo.judging import Episodes
+from mccpo.algo.judging import EVALUATION_EPISODES, Episodes
 from mccpo.algo.learner import PrimalDual
 from mccpo.algo.neural import EVALUATION, ITERATIONS
 from mccpo.algo.rollout import Sizes, network_of
-from mccpo.algo.selection import EVALUATION_EPISODES, FINALISTS, Finalists, enter, score_of
+from mccpo.algo.selection import FINALISTS, Finalists, enter, score_of
 from mccpo.env import make
 from mccpo.errors import InputError
 

@@ -7,6 +7,7 @@ Arrays are (…, episode): see `mccpo.algo.network` for why the batch comes last
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,7 +20,15 @@ from mccpo.algo.masked import masked_softmax, sample
 from mccpo.algo.method import Method, execute
 from mccpo.algo.network import Network
 from mccpo.algo.rollout import network_of
-from mccpo.env import Environment, Observation, TimeStep
+from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
+
+EVALUATION_EPISODES = 200
+"""By which tables judge a policy that cannot be judged exactly."""
+
+
+def judged_by(env: Environment[Any]) -> float:
+    """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
+    return math.inf if isinstance(getattr(env, "env", env), FiniteEnvironment) else EVALUATION_EPISODES
 
 
 class Moment(NamedTuple):

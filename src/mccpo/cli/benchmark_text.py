@@ -33,20 +33,23 @@ def _table(
     kappas = list(dict.fromkeys(cell["kappa"] for cell in cells))
     volumes = {method: cell["mean"] for method, cell in results["hypervolume"].get(environment, {}).items()}
     shown = Table(title=f"\n{environment}: return (seeds that meet the budgets)", title_justify="left", box=box.SIMPLE)
-    shown.add_column("method")
+    shown.add_column("method", no_wrap=True)
     for kappa in kappas:
         shown.add_column(f"κ = {kappa:g}", justify="right")
     if about["finite"]:
-        shown.add_column("of optimum", justify="right")
+        shown.add_column("of optimum", justify="right", no_wrap=True)
     for name in ("hypervolume", "s a run"):
         shown.add_column(name, justify="right")
-    shown.add_column("status")
+    failing = any(cell["status"] != "done" for cell in cells)
+    if failing:
+        shown.add_column("status")
     for method in sorted({cell["method"]: None for cell in cells}, key=lambda name: -volumes.get(name, -1.0)):
         own = [cell for cell in cells if cell["method"] == method]
         seeds = seeds_of(results, own[0])
         columns = [method, *(_cell(own, kappa, seeds) for kappa in kappas)]
         columns += [_of_optimum(own, seeds)] if about["finite"] else []
-        columns += [_number(volumes.get(method), "{:.3f}"), _number(own[0]["seconds"], "{:.3g}"), _status(own)]
+        columns += [_number(volumes.get(method), "{:.3f}"), _number(own[0]["seconds"], "{:.3g}")]
+        columns += [_status(own)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown
 

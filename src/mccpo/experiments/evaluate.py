@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccpo.algo.selection import EVALUATION_EPISODES
+from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.experiments import neural

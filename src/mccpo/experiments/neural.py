@@ -16,10 +16,9 @@ from jaxtyping import Float, Int
 
 from mccpo.algo import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
 from mccpo.algo.engine import gather
-from mccpo.algo.judging import Episodes
+from mccpo.algo.judging import EVALUATION_EPISODES, Episodes
 from mccpo.algo.neural import ITERATIONS
 from mccpo.algo.ppo import Progress
-from mccpo.algo.selection import EVALUATION_EPISODES
 from mccpo.env import Environment, check_budgets
 from mccpo.env.tutor import Tutoring
 from mccpo.evaluation import Curves, Summary, metrics_of, summarise

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mccpo.algo import NeuralPlan, TabularPlan, method_spec
-from mccpo.algo.selection import EVALUATION_EPISODES
+from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.evaluation import Curves, Summary, metrics_of
 from mccpo.exact import Optimum, satisfies

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.algo.judging import Moment, NetworkActor, account, perform, summed
+from mccpo.algo.judging import Moment, NetworkActor, account, judged_by, perform, summed
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
 from mccpo.algo.ppo import Fitted, PPOSettings
@@ -24,7 +24,6 @@ KNOTS = tuple(round(LOWEST + 0.1 * step, 1) for step in range(7))
 """The κ that it is trained and selected at, and at which multipliers are kept. Those between them it has not seen."""
 HEADS = (LOWEST, (LOWEST + HIGHEST) / 2, HIGHEST)
 """The κ that the network has heads for."""
-EVALUATION_EPISODES = 200  # by which tables judge a policy
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ class CCPO(OnPolicy):
             for one in (seen.ret, seen.costs, seen.costs**2)
         )
         spread = jnp.sqrt(jnp.maximum(squares - costs**2, 0.0))
-        high = costs + caution * spread * jnp.sqrt(1 / count + 1 / EVALUATION_EPISODES)[:, None]
+        high = costs + caution * spread * jnp.sqrt(1 / count + 1 / judged_by(env))[:, None]
         excess = jnp.where(budgets.active > 0, (high - budgets.limit) / budgets.scale, -jnp.inf).max(axis=1)
         return jnp.where(excess <= 0, ret, -budgets.reward_bound * env.discounted_horizon * excess).mean()
 

@@ -22,7 +22,7 @@ import polars as pl
 from jaxtyping import Bool, Float
 
 from mccpo import atomic
-from mccpo.algo.selection import EVALUATION_EPISODES
+from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.exact import Values

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mccpo.algo.selection import EVALUATION_EPISODES
+from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment, FiniteEnvironment
 from mccpo.evaluation import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve

@@ -7,8 +7,8 @@ from typing import Any
 
 from mccpo.algo import NeuralPlan
 from mccpo.algo.engine import check_plan
+from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.algo.rollout import Sizes
-from mccpo.algo.selection import EVALUATION_EPISODES
 from mccpo.errors import InputError
 
 KAPPAS = (0.5, 0.7, 0.9)
