@@ -566,7 +566,6 @@ def test_what_a_shadow_would_have_done_can_be_read(release, runs, tmp_path):
         table = list(csv.DictReader(io.StringIO(api.get("/v1/decisions/export?format=csv").text)))
         assert [json.loads(row["shadow"]) for row in table] == [line["shadow"] for line in lines]
         agreed = sum(one["shadow"]["agrees"] for one in listed)
-        assert 0 < agreed < 12
         seen = api.get("/v1/monitor").json()["shadows"]
         assert (seen[shadow]["agrees"]["count"], seen[shadow]["agrees"]["of"]) == (agreed, 12)
         assert seen[shadow]["failed"]["count"] == 0

@@ -176,7 +176,9 @@ def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, ask
     assert (copy / "results.json").read_bytes() == before
 
 
-def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path):
+def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path, monkeypatch):
+    monkeypatch.delenv("MCCPO_DATA", raising=False)
+
     def open_(name, data):
         return place("elsewhere" if data is None else "gate", data)
 

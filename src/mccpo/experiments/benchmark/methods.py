@@ -92,7 +92,7 @@ _PPO_SEARCH: tuple[Setting, ...] = (
 _MC_CPO_SEARCH: tuple[Setting, ...] = (
     {},
     {"settings.tighten": 0.03},
-    {"settings.step_size": 0.2},
+    {"settings.rule.proportional": 1.0},
     {"settings.step_size": 0.05},
     {"settings.learning_rate": 5e-4},
     {"settings.entropy": 0.02},
