@@ -105,3 +105,19 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_run(capsys, tmp_pa
     assert said in err
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_several_processes_give_the_same(capsys, tmp_path):
+    alone, shared = (tmp_path / name for name in ("alone", "shared"))
+    assert run(capsys, *QUICK, "--out", str(alone))[0] == 0
+    code, _, err = run(capsys, *QUICK, "--out", str(shared), "--jobs", "2")
+    assert code == 0, err
+    assert "gate random-ready: done" in err
+    rows = [pl.read_parquet(folder / "rows.parquet").drop("seconds") for folder in (alone, shared)]
+    assert rows[0].equals(rows[1])
+
+
+def test_no_process_is_refused(capsys):
+    code, _, err = run(capsys, *QUICK, "--jobs", "0")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--jobs is 0" in err

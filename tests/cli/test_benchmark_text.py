@@ -11,7 +11,7 @@ from mccpo.cli.benchmark_text import tables
 STRICT, SHARE = {"mean": 1.0, "per_seed": [1.0]}, {"mean": 0.98, "per_seed": [0.98]}
 
 
-def shown(hypervolumes: list[float]) -> str:
+def shown(hypervolumes: list[float], **more: Any) -> str:
     """A method of one cell, of which one seed is done and meets its budgets."""
     cell = {
         "environment": "gate", "method": "cpo", "kappa": 0.7, "status": "done", "why": "", "seconds": 1.0,
@@ -23,6 +23,7 @@ def shown(hypervolumes: list[float]) -> str:
         "cells": [cell],
         "hypervolume": {"gate": {"cpo": {"mean": 0.3, "per_seed": hypervolumes}}},
     }
+    results |= more
     console = Console(width=120)
     with console.capture() as caught:
         for table in tables(results):
@@ -40,3 +41,11 @@ def test_seeds_are_counted_as_the_method_has_them():
     told = shown([0.6])  # an outside agent of one seed, in a benchmark of two
     assert "0.86 (1/1)" in told
     assert "98.0 %" in told
+
+
+def test_what_nobody_met_is_said_below_the_table():
+    winners = {"unmet": [0.5], "reachable_methods": ["cpo"]}
+    told = " ".join(shown([0.6], winners={"gate": winners}).split())
+    assert "nobody met κ = 0.5 in any of its seeds; best of those that always meet the rest: cpo" in told
+    assert "nobody" not in shown([0.6], winners={"gate": winners | {"unmet": []}})
+    assert "nobody" not in shown([0.6], winners={"gate": {"safe_methods": []}})  # as older results have it

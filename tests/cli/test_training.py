@@ -303,11 +303,11 @@ def test_a_requirement_does_not_loosen_the_kappa_that_was_asked_for(
 ) -> None:
     monkeypatch.setattr(feasibility, "examine", lambda *_: {})
     rule = "demand shortfall of at most 0.1 a step on average"
-    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", "horizon=10"]
+    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", "horizon=12"]
     assert main([*call, "--require", rule, *kappa, "--out", "run"]) == 0
     results = json.loads(Path("run/results.json").read_text())
     free = results["rows"]["unconstrained"]["J_c3"]["mean"]
-    by_rule = 0.1 * sum(0.99**step for step in range(10))
+    by_rule = 0.1 * sum(0.99**step for step in range(12))
     assert results["budgets"]["c3"] == pytest.approx(0.01 * free if kappa else by_rule)
     assert ("what --kappa or --budget asks for is tighter" in results["requirements"][0]) == bool(kappa)
 

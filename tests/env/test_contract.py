@@ -44,15 +44,21 @@ def play_all(env):
 
 @pytest.fixture(scope="module")
 def episodes(play_all):
-    return play_all()
+    """As NumPy's, of which a part needs no program of its own."""
+    return jax.device_get(play_all())
+
+
+@pytest.fixture(scope="module")
+def reset(env):
+    return jax.jit(lambda key: env.reset(key))
 
 
 @pytest.fixture(scope="module")
 def everything(finite):
     """The outcomes of every action, the no-op among them, in every state number: [states, actions + 1, outcomes]."""
-    states = jax.vmap(finite.state)(jnp.arange(finite.num_states))
-    over_actions = jax.vmap(finite.outcomes, in_axes=(None, 0))
-    return jax.jit(jax.vmap(over_actions, in_axes=(0, None)))(states, jnp.arange(finite.num_actions + 1))
+    over_actions = jax.vmap(lambda number, action: finite.outcomes(finite.state(number), action), in_axes=(None, 0))
+    over_states = jax.jit(jax.vmap(over_actions, in_axes=(0, None)))
+    return jax.device_get(over_states(jnp.arange(finite.num_states), jnp.arange(finite.num_actions + 1)))
 
 
 def ready_lessons(env, state):
@@ -95,7 +101,7 @@ def test_shapes_and_types_are_those_declared_and_stay_the_same(env):
     assert {(x.shape, x.dtype) for x in (step.unready, step.terminated, step.truncated)} == {((), jnp.dtype("bool"))}
 
 
-def test_a_step_is_compiled_once_and_gives_the_same_alone_batched_and_scanned(env, episodes):
+def test_a_step_is_compiled_once_and_gives_the_same_alone_batched_and_scanned(env, reset, episodes):
     traces = []
 
     @jax.jit
@@ -105,7 +111,7 @@ def test_a_step_is_compiled_once_and_gives_the_same_alone_batched_and_scanned(en
 
     states, actions, steps = jax.tree.map(lambda leaf: leaf[0], episodes)
     start, *keys = jax.random.split(jax.random.split(jax.random.key(0), EPISODES)[0], env.horizon + 1)
-    state, _ = env.reset(start)
+    state, _ = reset(start)
     for t, key in enumerate(keys):
         alone = step(key, state, actions[t])
         same((state, alone), jax.tree.map(lambda leaf, t=t: leaf[t], (states, steps)))
@@ -120,9 +126,9 @@ def test_episodes_end_at_the_horizon_and_not_before(env, episodes):
     assert not ended[:, :-1].any()
 
 
-def test_the_mask_is_the_ready_set_and_never_empty(env, episodes):
+def test_the_mask_is_the_ready_set_and_never_empty(env, reset, episodes):
     _, _, steps = episodes
-    for state, obs in (env.reset(jax.random.key(2)), (steps.state, steps.obs)):
+    for state, obs in (reset(jax.random.key(2)), (steps.state, steps.obs)):
         expected = ready_lessons(env, state)
         lessons = expected.shape[-1]
         assert obs.action_mask.any(axis=-1).all()
@@ -163,8 +169,8 @@ def test_gain_is_the_mastery_gained(env, episodes):
     def mastery(state):
         # Of a judge, what the learner can do in truth; the tutor's estimate K is not what it goes by.
         if isinstance(env, PreparedJudge):
-            return jax.vmap(jax.vmap(env.chances))(state.latent)
-        return state.K.astype(jnp.float32)
+            return np.asarray(jax.jit(jax.vmap(jax.vmap(env.chances)))(state.latent))
+        return state.K.astype(np.float32)
 
     gained = (mastery(steps.state) - mastery(states)).sum(axis=-1)
     np.testing.assert_allclose(steps.gain, gained, atol=1e-6)

@@ -16,7 +16,15 @@ OF_THEIR_OWN = ("shaping", "noise")  # tables that vary more than the method, wi
 SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=800)
 
 
-@pytest.mark.parametrize("table", [table for table in TABLES if table not in OF_THEIR_OWN])
+@pytest.mark.parametrize(
+    "table",
+    [
+        # tutor-25 is tutor-15 with more concepts.
+        pytest.param(table, marks=pytest.mark.slow if table == "tutor-25" else ())
+        for table in TABLES
+        if table not in OF_THEIR_OWN
+    ],
+)
 def test_every_table_runs_in_small(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_finite, "INSTANCES", 2)
     monkeypatch.setattr(feasibility, "examine", lambda *_: {})  # so short a training meets few budgets
@@ -51,7 +59,7 @@ def test_the_gate_shows_what_it_must_at_every_reward() -> None:
     assert verdicts["post-hoc"]["return"]["verdict"] == "agrees"
 
 
-@pytest.mark.parametrize("budget", [2.4505, 2.592])
+@pytest.mark.parametrize("budget", [2.4505, pytest.param(2.592, marks=pytest.mark.slow)])
 def test_the_chain_shows_what_it_must(budget: float) -> None:
     options = Options(methods=("mc-cpo", "mc-cpo-no-frontier"), budgets={"c4": budget})
     results = TABLES["chain"](options, Session()).results
@@ -85,8 +93,7 @@ def test_budgets_out_of_reach_end_in_a_verdict_before_any_training() -> None:
 
 
 def test_several_kappa_give_a_front() -> None:
-    options = Options(methods=("unconstrained", "mc-cpo"), seeds=2, episodes=2_000, kappa=(0.9, 0.5))
-    results = compare.produce("chain", options, Session()).results
+    results = compare.produce("chain", replace(SMALL, kappa=(0.9, 0.5)), Session()).results
     assert [point["kappa"] for point in results["fronts"]["mc-cpo"]] == [0.9, 0.5]
     assert [point["kappa"] for point in results["fronts"]["unconstrained"]] == [0.9]
     assert results["kappa"] == 0.9
@@ -117,7 +124,7 @@ def test_a_reward_of_another_scale_needs_no_other_settings() -> None:
 
 
 def test_a_budget_of_ones_own_is_seen_everywhere() -> None:
-    options = Options(methods=("mc-cpo",), seeds=1, episodes=2_000, budgets={"c2": 0.7, "c4": 3.0})
+    options = replace(SMALL, methods=("mc-cpo",), budgets={"c2": 0.7, "c4": 3.0})
     produced = TABLES["chain"](options, Session())
     assert "lambda_c2" in produced.curves["chain"].values["mc-cpo"]
     assert all(point["J_c2"] <= 0.7 + 1e-6 for point in produced.results["front_optimum"])

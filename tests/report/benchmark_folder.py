@@ -79,7 +79,10 @@ def _environment(name: str) -> dict[str, Any]:
 
 
 def _method(name: str) -> dict[str, Any]:
-    seconds = {environment: {"run": 2.5, "search": 31.0} for environment in COSTS}
+    spent = {"run": 2.5, "search": 31.0}
+    if _kind(name) != "outside":  # which was trained elsewhere
+        spent |= {"all": 100.0, "device": "cpu" if _kind(name) == "tutor" else "NVIDIA H200"}
+    seconds = dict.fromkeys(COSTS, spent)
     return {"kind": _kind(name), "settings": {name: {} for name in COSTS}, "seconds": seconds}
 
 

@@ -214,7 +214,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Trained]] = {
 }
 
 
-@pytest.fixture(params=EXAMPLES.values(), ids=EXAMPLES.keys())
+@pytest.fixture(scope="session", params=EXAMPLES.values(), ids=EXAMPLES.keys())
 def example(request: pytest.FixtureRequest) -> tuple[dict[str, Any], Trained]:
     """Each of the examples in turn."""
     pair: tuple[dict[str, Any], Trained] = request.param

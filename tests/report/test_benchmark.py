@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -20,38 +19,7 @@ from mccpo.report.benchmark_figures import front, strokes
 from mccpo.report.benchmark_reading import board_of, read
 
 from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up
-
-
-class Tables(HTMLParser):
-    """The sortable tables of a page: their rows as (text, link, key) of every cell."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables: dict[tuple[str, str], list[list[dict[str, object]]]] = {}
-        self._section, self._cell = "", None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        about = dict(attrs)
-        if tag == "section":
-            self._section = about.get("id", "")
-        if tag == "table":
-            self._rows = self.tables.setdefault((self._section, about["class"].removeprefix("sortable ")), [])
-        if tag == "tr":
-            self._rows.append([])
-        if tag in ("td", "th"):
-            self._cell = {"text": "", "key": about.get("data-sort"), "links": [], "head": about.get("scope") == "col"}
-            self._rows[-1].append(self._cell)
-        if tag == "a" and self._cell is not None:
-            self._cell["links"].append(about["href"])
-
-    def handle_endtag(self, tag):
-        if tag in ("td", "th"):
-            self._cell = None
-
-    def handle_data(self, data):
-        if self._cell is not None:
-            self._cell["text"] += data
+from .benchmark_page import Tables, row_of
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +40,6 @@ def text(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def tables(text: str) -> dict[tuple[str, str], list[list[dict[str, object]]]]:
     return Tables(text).tables
-
-
-def row_of(rows, name):
-    return next(row for row in rows if row[0]["text"].startswith(name))
 
 
 # ---- one file
@@ -101,10 +65,10 @@ def test_no_id_is_used_twice(text):
 
 def test_every_number_of_a_run_leads_to_its_folder(folder, tables):
     for environment in ("gate", "chain", "tutor-15"):
-        for kind in ("place", "cells"):
+        for kind in ("place", "cells", *(["exact"] if environment != "tutor-15" else [])):
             for row in tables[f"on-{environment}", kind][1:]:
                 method = next(name for name in STRENGTHS if words.method_label(name) == name_of(row))
-                _, *cells = row if kind == "place" else [row[0], *row[2:]]  # κ is no number of a run
+                _, *cells = [row[0], *row[2:]] if kind == "cells" else row  # κ is no number of a run
                 for cell in cells:
                     if method == "maskable-ppo" or not re.search(r"\d", cell["text"]):
                         assert not cell["links"]
@@ -128,41 +92,6 @@ def test_folders_that_are_not_there_are_not_linked(folder, tmp_path):
 # ---- what is said
 
 
-def test_the_first_sentences_count_where_ours_is_best(board):
-    first, second = words.finding(board)
-    assert "on 1 of the 3 environments: chain." in first
-    assert f"in {SEEDS} of {SEEDS} seeds (τ = 0)" in first
-    assert "gate (Exact Lyapunov, given the model," in second
-    assert "tutor-15 (PID-Lagrangian," in second
-
-
-def test_it_is_said_where_ours_misses_a_budget(folder):
-    results = json.loads((folder / "results.json").read_text())
-    for cell in results["cells"]:
-        if (cell["environment"], cell["method"], cell["kappa"]) == ("chain", "mc-cpo", 0.7):
-            cell["satisfaction_strict"] |= {"mean": 2 / 3, "per_seed": [1.0, 0.0, 1.0]}
-    first, *_, last = words.finding(board_of(results))
-    assert "on none of the 3 environments" in first
-    assert last == "MC-CPO itself misses budgets on chain (1 of 3 seeds at κ = 0.7)."
-
-
-def test_where_nobody_meets_the_budgets_that_is_said(folder):
-    results = json.loads((folder / "results.json").read_text())
-    for cell in results["cells"]:
-        if cell["environment"] == "chain":
-            cell["satisfaction_strict"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
-    told = words.finding(board_of(results))
-    assert "No method meets every budget in every seed on chain." in told
-
-
-def test_without_ours_the_others_are_named(folder):
-    results = json.loads((folder / "results.json").read_text())
-    results["cells"] = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]
-    (told,) = words.finding(board_of(results))
-    assert told.startswith("MC-CPO took no part.")
-    assert "On tutor-15 the best is PID-Lagrangian." in told
-
-
 def test_best_are_those_that_meet_every_budget(board):
     place = next(place for place in board.places if place.name == "tutor-15")
     cpo = place.pair("cpo")
@@ -171,44 +100,12 @@ def test_best_are_those_that_meet_every_budget(board):
     assert place.best[0].method == max(volumes, key=volumes.get) == "pid-lagrangian"
 
 
-def test_a_tie_has_several_winners(folder):
-    results = json.loads((folder / "results.json").read_text())
-    results["hypervolume"]["chain"]["cpo"] = results["hypervolume"]["chain"]["mc-cpo"]
-    place = next(place for place in board_of(results).places if place.name == "chain")
-    assert {pair.method for pair in place.best} == {"mc-cpo", "cpo"}
-    assert "is that of MC-CPO and CPO alike" in words.verdict(place)
-
-
-def test_who_dominates_nothing_is_best_nowhere(folder):
-    results = json.loads((folder / "results.json").read_text())
-    nothing = {"mean": 0.0, "std": 0.0, "ci": [0.0, 0.0], "iqm": 0.0, "per_seed": [0.0] * SEEDS}
-    results["hypervolume"]["chain"] = dict.fromkeys(results["hypervolume"]["chain"], nothing)
-    changed = board_of(results)
-    place = next(place for place in changed.places if place.name == "chain")
-    assert place.pair("mc-cpo").safe
-    assert not place.best
-    told = "No method that meets every budget in every seed dominates anything"
-    assert words.verdict(place) == f"{told}."
-    assert f"{told} on chain." in words.finding(changed)
-
-
 def test_winners_are_those_of_the_results(folder, board):
     told = json.loads((folder / "results.json").read_text())["aggregate"]
     for method, about in told.items():
         assert about["best_on"] == [
             place.name for place in board.run if method in {pair.method for pair in place.best}
         ], method
-
-
-def test_that_ours_misses_budgets_is_said_where_another_is_best(folder):
-    results = json.loads((folder / "results.json").read_text())
-    for cell in results["cells"]:
-        if (cell["environment"], cell["method"], cell["kappa"]) == ("chain", "mc-cpo", 0.7):
-            cell["satisfaction_strict"] |= {"mean": 2 / 3, "per_seed": [1.0, 0.0, 1.0]}
-    ours = results["hypervolume"]["chain"]["mc-cpo"]["mean"]
-    (told,) = [text for text in words.finding(board_of(results)) if text.startswith("Another")]
-    assert f"; MC-CPO, {ours:.3f}, misses budgets)" in told
-    assert " against " not in told.split("chain (")[1].split(")")[0]
 
 
 def test_sampled_values_are_not_called_exact(folder, board, text):
@@ -245,18 +142,6 @@ def test_a_method_that_does_not_apply_to_one_kappa_applies_to_the_others(board):
     assert replace(pair, cells=(replace(first, status="does not apply"), *others)).applies
 
 
-def test_thrift_that_no_budget_asks_for_is_told_apart(folder):
-    results = json.loads((folder / "results.json").read_text())
-    for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return
-        if (cell["environment"], cell["method"]) == ("chain", "planning"):
-            cell["cost_share"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
-            cell["share"] |= {"mean": 0.6, "per_seed": [0.6] * SEEDS}
-    place = next(place for place in board_of(results).places if place.name == "chain")
-    assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
-    assert place.best[0].method == "mc-cpo"
-    assert words.verdict(place).endswith("it would be Planning: 0.600.")
-
-
 def test_what_failed_says_so(tables, text):
     place = tables["on-tutor-15", "place"]
     assert "✗ crashed" in row_of(place, "FOCOPS")[0]["text"]
@@ -278,6 +163,26 @@ def test_a_finite_environment_shows_shares_of_the_optimum_and_every_cost(folder,
     assert float(found[3]["key"]) == pytest.approx(here["optimum_share"].mean())
     assert float(found[4]["key"]) == pytest.approx(here["J_c4"].mean())
     assert found[4]["text"].endswith(f"{here['J_c4'].max():.3f}")
+
+
+def test_a_finite_environment_sets_everyone_beside_the_optimum_and_the_budgets(folder, tables):
+    rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "chain")
+    head, *found = tables["on-chain", "exact"]
+    assert [cell["text"] for cell in head[:3]] == ["Method", "Share, κ = 0.5of 3.6757", "J(c4)κ = 0.5, at most 2.4505"]
+    for name in ("cpo", "mastery-learning", "unconstrained"):
+        row = row_of(found, words.method_label(name))
+        for at, kappa in enumerate(KAPPAS):
+            here = rows.filter(pl.col("method") == name, pl.col("kappa") == kappa)
+            share, cost = row[1 + 2 * at], row[2 + 2 * at]
+            if here["satisfaction_strict"].min() == 1:
+                assert float(share["key"]) == pytest.approx(here["optimum_share"].mean())
+                assert "✗" not in cost["text"]
+            else:
+                assert share["text"] == f"–met 0/{SEEDS}"  # beyond the budgets there is more to be had
+                assert "✗" in cost["text"]
+            assert float(cost["key"]) == pytest.approx(here["J_c4"].mean())
+            assert cost["text"].endswith(f"{here['J_c4'].max():.3f}")
+    assert ("on-tutor-15", "exact") not in tables
 
 
 def test_a_seed_over_its_budget_is_marked(tables):

@@ -18,7 +18,7 @@ from mccpo.algo.judging import NetworkActor
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import PPOSettings, PPOState, Progress
+from mccpo.algo.ppo import CAREFUL, PPOSettings, PPOState, Progress
 from mccpo.algo.rollout import Sizes, network_of
 from mccpo.env import Environment
 
@@ -37,7 +37,7 @@ class Learner(eqx.Module):
     """How a neural policy is learnt. Its numbers are leaves, so that another setting is not another program."""
 
     _: KW_ONLY
-    settings: PPOSettings = PPOSettings()
+    settings: PPOSettings = CAREFUL
 
     @abc.abstractmethod
     def playing(self, env: Environment[Any]) -> Method:

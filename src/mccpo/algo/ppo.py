@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.algo import multipliers as duals
+from mccpo.algo.margin import final_error
 from mccpo.algo.masked import masked_softmax
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers
@@ -35,7 +36,8 @@ class PPOSettings(NamedTuple):
     Training aims at budgets `tighten` below those asked for. `step_size` and `rule` move the multipliers in units in
     which 1 makes a cost at its budget weigh as much as a reward of 1 in every step. `averaging` is the share of the old
     average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
-    costs `caution` standard errors below their budgets.
+    costs `caution` standard errors below their budgets, and the looks before it for `look_caution` of their own.
+    `aside` is the share of the choice's margin that training sets aside, too, and aims below the budgets by.
     """
 
     learning_rate: float | Float[Array, ""] = 1e-3
@@ -50,7 +52,13 @@ class PPOSettings(NamedTuple):
     tighten: float | Float[Array, ""] = 0.015
     averaging: float | Float[Array, ""] = 0.8
     caution: float | Float[Array, ""] = 1.75
+    look_caution: float | Float[Array, ""] = 1.0
+    aside: float | Float[Array, ""] = 0.0
     rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
+
+
+CAREFUL = PPOSettings(tighten=0.005, caution=2.5, look_caution=1.7, aside=1.0)
+"""Settings for budgets that must not be missed, on environments of any kind: the benchmark's, for every learner."""
 
 
 class PPOState(NamedTuple):
@@ -206,12 +214,18 @@ def _price(
     """The multipliers after this iteration's finished episodes; without any they stay as they are."""
     episodes = rollout.ended.sum()
     J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1)
-    aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
+    aim = aim_of(env, budgets, settings, rollout)
     # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
     unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
     moved = duals.update(rule, multipliers, aim, J_c, settings.step_size * method.constrained, unit)
     return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
+
+
+def aim_of(env: Environment[Any], budgets: Budgets, settings: PPOSettings, rollout: Rollout) -> Budgets:
+    """The budgets that training aims at: below those asked for, so that chance does not show its policy above them."""
+    margin = settings.aside * settings.caution * final_error(env, rollout)
+    return budgets._replace(limit=jnp.maximum(0.0, budgets.limit * (1.0 - settings.tighten) - margin))
 
 
 class Appraisal(NamedTuple):

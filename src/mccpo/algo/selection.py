@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo.judging import EVALUATION_EPISODES, Episodes, NetworkActor, judge_actor, judged_by
 from mccpo.algo.learner import Learner
+from mccpo.algo.margin import FINAL_EPISODES, as_long, error_of
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Progress
@@ -24,7 +25,6 @@ from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 
 FINALISTS = 6
-FINAL_EPISODES = 1024  # of a hundred steps; as many steps where episodes are shorter
 
 
 class Finalists(NamedTuple):
@@ -73,8 +73,9 @@ def advance(
 
     (run, average), progress = jax.lax.scan(one, (state.run, state.average), length=iterations)
     validating, key = jax.random.split(state.validating)
-    # One standard error here, `caution` of them when it comes to the choice: a look need only find who is worth it.
-    score = scored(env, learner, budgets, 1.0, average, key, _as_long(env, validation), run.iteration / total)
+    # Its errors are larger, so that it asks for fewer of them: a look need only find who is worth it.
+    caution, share = learner.settings.look_caution, run.iteration / total
+    score = scored(env, learner, budgets, caution, average, key, as_long(env, validation), share)
     point = jax.tree.map(partial(jnp.nanmean, axis=0), progress)
     point = point._replace(violation_steps=progress.violation_steps.sum(axis=0))
     return NeuralState(run, average, enter(state.finalists, score, average), validating), point
@@ -94,7 +95,7 @@ def conclude(
 
         def score(one: Any) -> Float[Array, ""]:
             parameters, key = one
-            return scored(env, learner, budgets, caution, parameters, key, _as_long(env, FINAL_EPISODES), jnp.zeros(()))
+            return scored(env, learner, budgets, caution, parameters, key, as_long(env, FINAL_EPISODES), jnp.zeros(()))
 
         return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
 
@@ -128,11 +129,6 @@ def scored(
     return score_of(actor.method, budgets, caution, judge_actor(env, actor, key, episodes), share, judged_by(env))
 
 
-def _as_long(env: Environment[Any], episodes: int) -> int:
-    """So many episodes that their steps are those of `episodes` of a hundred steps: short ones say less each."""
-    return max(episodes, episodes * 100 // env.horizon)
-
-
 def score_of(
     method: Method,
     budgets: Budgets,
@@ -146,7 +142,7 @@ def score_of(
     The margin is `caution` standard errors of the difference between this mean and that of an evaluation by `later`
     episodes: what chance can do to a policy that is as good as it looks.
     """
-    error = seen.costs.std(axis=1) * jnp.sqrt(1 / seen.ret.shape[0] + 1 / later)
+    error = error_of(seen.costs.std(axis=1), seen.ret.shape[0], later)
     J_c = seen.costs.mean(axis=1) + caution * error
     excess = jnp.where(budgets.active > 0, (J_c - budgets.limit) / budgets.scale, -jnp.inf).max()
     bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))

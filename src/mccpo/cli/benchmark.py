@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -52,6 +53,9 @@ def benchmark(
     ] = None,
     out: Annotated[Path | None, Parameter(help="The benchmark's folder; a new one under runs/ by default.")] = None,
     resume: Annotated[bool, Parameter(negative="", help="Go on in --out; pairs that are finished there stay.")] = False,
+    jobs: Annotated[
+        WholeNumber, Parameter(help="How many processes share the pairs of environment and method, each with a pair.")
+    ] = 1,
     no_cache: Annotated[
         bool, Parameter(negative="", help="Neither use nor keep unconstrained runs and compiled programs.")
     ] = False,
@@ -62,6 +66,8 @@ def benchmark(
     A method that crashes, diverges, does not apply or takes too long is a row that says so, and the others go on. Every
     number leads to the folder of its pair of environment and method, under cells/.
     """
+    _share_accelerator(jobs)
+    from mccpo.experiments import Session
     from mccpo.experiments.benchmark import outside
     from mccpo.experiments.benchmark import suite as suites
 
@@ -73,7 +79,10 @@ def benchmark(
     agents = [row for file in rows or () for row in outside.read(file)]
     folder = out or free(f"benchmark-{suite}")
     with _session(folder, no_cache=no_cache) as session:
-        results = suites.run(folder, asked, session, resume=resume, outside=agents, told=_tell)
+        results = suites.run(
+            folder, asked, session, resume=resume, outside=agents, told=_tell, jobs=jobs,
+            session_of_job=Session if no_cache else quiet_session,
+        )  # fmt: skip
     for place in outside.left_out(agents, results["environments"]):
         note(f"--rows has measurements on {place}, which is not in this benchmark: they are left out")
     report = _report(folder)
@@ -144,6 +153,25 @@ def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
             if (folder / "manifest.json").exists():
                 note(f"go on with --out {folder} --resume")
             raise
+
+
+def _share_accelerator(jobs: int) -> None:
+    """Has every process take its part of an accelerator's memory, where the first would take most of it for itself.
+
+    To be called before jax looks for one.
+    """
+    if jobs < 1:
+        raise InputError(f"--jobs is {jobs}", fix="give 1 or more")
+    if jobs > 1:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.9 / (jobs + 1):.3f}")
+
+
+def quiet_session() -> Session:
+    """The session of one of several processes, none of which tells how far it is."""
+    from mccpo.experiments import Session
+
+    recall, remember = caches()
+    return Session(recall=recall, remember=remember)
 
 
 def _tell(trial: Trial) -> None:

@@ -32,7 +32,13 @@ def _table(
 ) -> Table:
     kappas = list(dict.fromkeys(cell["kappa"] for cell in cells))
     volumes = {method: cell["mean"] for method, cell in results["hypervolume"].get(environment, {}).items()}
-    shown = Table(title=f"\n{environment}: return (seeds that meet the budgets)", title_justify="left", box=box.SIMPLE)
+    shown = Table(
+        title=f"\n{environment}: return (seeds that meet the budgets)",
+        caption=_unmet(results.get("winners", {}).get(environment, {})),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE,
+    )
     shown.add_column("method", no_wrap=True)
     for kappa in kappas:
         shown.add_column(f"κ = {kappa:g}", justify="right")
@@ -52,6 +58,16 @@ def _table(
         columns += [_status(own)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown
+
+
+def _unmet(winners: Mapping[str, Any]) -> str | None:
+    """The κ that nobody met, if any, and who is best of those that meet the rest; older results do not say it."""
+    if not (unmet := winners.get("unmet")):
+        return None
+    best = ", ".join(winners["reachable_methods"]) or "nobody"
+    seeds = "its seeds" if len(unmet) == 1 else "their seeds"
+    told = f"nobody met κ = {', '.join(f'{kappa:g}' for kappa in unmet)} in any of {seeds}"
+    return f"{told}; best of those that always meet the rest: {best}"
 
 
 def _cell(cells: Sequence[Mapping[str, Any]], kappa: float, seeds: int) -> str:

@@ -13,14 +13,17 @@ from pathlib import Path
 
 from mccpo import atomic
 from mccpo.report import benchmark_figures as drawings
+from mccpo.report import benchmark_overall as over
 from mccpo.report import benchmark_tables as tables
 from mccpo.report import benchmark_words as words
 from mccpo.report import numbers
 from mccpo.report.benchmark_data import Board, Place
+from mccpo.report.benchmark_finding import finding, verdict
 from mccpo.report.benchmark_reading import read
 from mccpo.report.finding import OUR_METHOD
 from mccpo.report.html import figures, page
 from mccpo.report.markup import Html, el, join
+from mccpo.report.vocabulary import method_label
 
 PAGE = "report.html"
 
@@ -50,29 +53,38 @@ def render(board: Board) -> str:
 
 
 def _summary(board: Board, title: str) -> Html:
-    """The first screen: what was compared, what was found, under which protocol."""
+    """The first screen: what was compared, what was found on each environment; then under which protocol."""
     facts = [el("div", el("dt", name), el("dd", value)) for name, value in words.protocol(board)]
-    links = [el("a", place.name, href=f"#{_slug(place.name)}") for place in board.places]
+    absent = [el("a", place.name, href=f"#{_slug(place.name)}") for place in board.places if place.missing]
     rows = el("a", "rows.parquet", href="rows.parquet") if board.linked else "rows.parquet"
     lead = "On each environment a number leads to the folder of its runs, where there is one. " if board.linked else ""
     told = el("p", lead, "Click a column's head to sort by it. Every seed's values are in ", rows, ".", class_="note")
     return el(
         "section",
         el("h1", title),
-        el("div", *(el("p", text) for text in words.finding(board)), class_="finding"),
+        el("div", *(el("p", text) for text in finding(board)), class_="finding"),
+        over.standings(board, _slug) if board.run else None,
+        el("p", el("b", "Not run: "), join(*absent, between=" · ")) if absent else None,
         el("dl", *facts, class_="protocol"),
         told,
-        el("nav", el("p", el("b", "Environments: "), join(*links, between=" · ")), aria_label="Environments"),
     )
 
 
 def _overall(board: Board, coloured: drawings.Strokes, names: Iterator[str]) -> Html:
     drawn = drawings.profiles(board, coloured, names)
+    others = over.unranked(board)
+    told = (
+        "Environments differ in what there is to dominate. Each of these has a result on some of them only, and stands "
+        f"beside {method_label(OUR_METHOD)} on the same environments and seeds; they are not ranked."
+    )
     return el(
         "section",
         el("h2", "Over all environments"),
-        tables.overall(board),
+        over.ranked(board) or el("p", "No method has a result on every environment, so that none can be ranked."),
         None if drawn is None else figures(drawn),
+        None
+        if others is None
+        else join(el("h3", "Methods with a result on some environments only"), el("p", told), others),
         id="overall",
     )
 
@@ -87,15 +99,24 @@ def _environment(place: Place, board: Board, coloured: drawings.Strokes, names: 
     return el(
         "section",
         el("h2", place.name),
-        el("p", words.verdict(place)),
+        el("p", verdict(place)),
         el("p", words.exactness(place), class_="note") if place.finite else None,
         _posed(place),
         tables.environment(place, board.kappas),
-        None if drawn is None else figures(drawn),
         # Values beside the exact optimum are what a reader of a finite environment has come for.
-        el("details", more, open="") if place.finite else el("details", more),
+        _exact(place) if place.finite else None,
+        None if drawn is None else figures(drawn),
+        el("details", more),
         id=name,
     )
+
+
+def _exact(place: Place) -> Html:
+    told = (
+        "The share of the optimum's return, where every seed meets the budgets. Below the mean of a cost is its worst "
+        "seed, marked where that is over the budget."
+    )
+    return join(el("h3", "Beside the exact optimum"), el("p", told, class_="note"), tables.exact(place))
 
 
 def _posed(place: Place) -> Html:

@@ -1,8 +1,9 @@
-"""The cells of the tables of a benchmark's report: what each shows, where it leads, and what it is sorted by."""
+"""What the tables of a benchmark's report are made of: heads, rows, cells, and what each is sorted by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mccpo.report import numbers
@@ -10,10 +11,46 @@ from mccpo.report.benchmark_data import Cell
 from mccpo.report.benchmark_words import KINDS
 from mccpo.report.cells import measured_text
 from mccpo.report.drawing import MUTED, RULE
+from mccpo.report.finding import OUR_METHOD
 from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label
 
 NONE = "–"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column: what it says, and whether its first sorting has the small ones first."""
+
+    text: str
+    below: str = ""
+    ascending: bool = False
+    sorted: bool = False
+
+
+def table(heads: Sequence[Head], rows: Sequence[Html], kind: str) -> Html:
+    """A table that sorts by its heads."""
+    cells = [
+        el(
+            "th",
+            head.text,
+            el("small", head.below) if head.below else None,
+            scope="col",
+            data_first="ascending" if head.ascending else "descending",
+            aria_sort="descending" if head.sorted else None,
+        )
+        for head in heads
+    ]
+    found = el(
+        "table", el("thead", el("tr", *cells)), el("tbody", join(*rows, between="\n")), class_=f"sortable {kind}"
+    )
+    # A wide table scrolls in a box of its own, which can be reached by keyboard.
+    return el("div", found, class_="scroll", tabindex="0", role="region", aria_label="Table")
+
+
+def row(method: str, cells: Sequence[Html]) -> Html:
+    """A row, which stands out where it is MC-CPO's."""
+    return el("tr", *cells, class_="our" if method == OUR_METHOD else None)
 
 
 def missing() -> Html:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.report.finding import OUR_METHOD
 from mccpo.report.results import Measured
+from mccpo.report.vocabulary import method_label
 
-_TIED = 1e-9
+TIED = 1e-9  # hypervolumes that differ by less do so by rounding
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,26 @@ class Pair:
     @property
     def safe(self) -> bool:
         """Whether every seed meets every budget at every κ."""
-        return all(cell.met for cell in self.cells)
+        return self.keeps()
+
+    def keeps(self, but: Collection[float] = ()) -> bool:
+        """Whether every seed meets every budget at every κ but some; where no other is left, nobody has shown that."""
+        asked = [cell for cell in self.cells if cell.kappa not in but]
+        return bool(asked) and all(cell.met for cell in asked)
+
+    @property
+    def seeds_met(self) -> int:
+        """Of how many runs, of a seed at a κ each, every budget is met; `seeds` is how many there were."""
+        return sum(cell.seeds_met for cell in self.cells)
+
+    @property
+    def seeds(self) -> int:
+        return sum(cell.seeds for cell in self.cells)
+
+    @property
+    def volume(self) -> float:
+        """The mean hypervolume over seeds."""
+        return self.hypervolume.mean if self.hypervolume else 0.0
 
     @property
     def from_nothing(self) -> float:
@@ -132,19 +153,37 @@ class Place:
     def pair(self, method: str) -> Pair | None:
         return next((pair for pair in self.pairs if pair.method == method), None)
 
-    @property
+    @cached_property
     def ranked(self) -> list[Pair]:
         """Those that have a hypervolume, be it 0, the largest first."""
-        return sorted((pair for pair in self.pairs if pair.hypervolume), key=lambda pair: -_volume(pair))
+        return sorted((pair for pair in self.pairs if pair.hypervolume), key=lambda pair: -pair.volume)
 
-    @property
+    @cached_property
+    def largest(self) -> list[Pair]:
+        """Who has the largest hypervolume of all, whether it meets the budgets or not; several where they are tied."""
+        return _first(self.ranked)
+
+    @cached_property
     def best(self) -> list[Pair]:
         """Who has the largest hypervolume among those that always meet the budgets; several where they are tied.
 
         Who dominates nothing is best nowhere.
         """
-        safe = [pair for pair in self.ranked if pair.safe and _volume(pair) > 0]
-        return [pair for pair in safe if _volume(pair) >= _volume(safe[0]) - _TIED]
+        return _first([pair for pair in self.ranked if pair.safe])
+
+    @cached_property
+    def unmet(self) -> list[float]:
+        """The κ at which no method meets the budgets in any seed."""
+        met: dict[float, int] = {}
+        for pair in self.pairs:
+            for cell in pair.cells:
+                met[cell.kappa] = met.get(cell.kappa, 0) + cell.seeds_met
+        return sorted(kappa for kappa, seeds in met.items() if not seeds)
+
+    @cached_property
+    def reachable(self) -> list[Pair]:
+        """The best among those that always meet the budgets which anybody has met; where all were, the best."""
+        return _first([pair for pair in self.ranked if pair.keeps(self.unmet)])
 
     def share_of_cost(self, spent: Mapping[str, Any]) -> float:
         """What is spent of what is spent without budgets, by the cost of which it is most."""
@@ -154,7 +193,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Board:
-    """A whole benchmark. What is said over all environments (`aggregate` and after it) is as `results.json` has it."""
+    """A whole benchmark. What is said over environments (`aggregate` and after it) is as `results.json` has it."""
 
     suite: str
     protocol: Mapping[str, Any]
@@ -177,6 +216,20 @@ class Board:
         return sorted(self.protocol["kappa"])
 
     @property
+    def complete(self) -> list[str]:
+        """The methods with a result on every environment that anybody has one on, the largest interquartile mean first.
+
+        Only they can be ranked: environments differ in what there is to dominate.
+        """
+        found = [method for method in self.methods if self.aggregate.get(method, {}).get("complete")]
+        return sorted(found, key=lambda method: -self.aggregate[method]["iqm"])
+
+    @property
+    def partial(self) -> list[str]:
+        """All others, in the order of their names as they are shown."""
+        return sorted({*self.methods} - {*self.complete}, key=method_label)
+
+    @property
     def asked(self) -> list[str]:
         """Who was asked for κ that nobody trained for: ours, those that answer below every trained κ, the others.
 
@@ -192,5 +245,6 @@ class Board:
         return any(one["satisfaction_strict"][at] is not None for one in told for at in below)
 
 
-def _volume(pair: Pair) -> float:
-    return pair.hypervolume.mean if pair.hypervolume else 0.0
+def _first(ranked: Sequence[Pair]) -> list[Pair]:
+    """The first of some that are in order, and who is tied with it; who dominates nothing is first nowhere."""
+    return [pair for pair in ranked if pair.volume > 0 and pair.volume >= ranked[0].volume - TIED]

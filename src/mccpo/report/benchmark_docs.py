@@ -20,6 +20,7 @@ from mccpo.experiments.benchmark.methods import Learning, Setting
 from mccpo.report import benchmark_words as words
 from mccpo.report import numbers
 from mccpo.report.benchmark_data import Board, Cell, Pair, Place
+from mccpo.report.benchmark_finding import verdict
 from mccpo.report.benchmark_reading import board_of
 from mccpo.report.docstrings import Told, table, told_in
 from mccpo.report.environment_pages import environment_page
@@ -72,7 +73,7 @@ def pages(boards: Boards) -> dict[str, str]:
     found = {f"methods/{name}.md": method_page(name, boards) for name in method_names()}
     for name in environments.OURS:
         here = {folder: place for folder, board in boards.items() for place in board.run if place.name == name}
-        verdicts = [f"[{folder}]({report_of(folder)}): {words.verdict(place)}" for folder, place in here.items()]
+        verdicts = [f"[{folder}]({report_of(folder)}): {verdict(place)}" for folder, place in here.items()]
         found[f"environments/{name}.md"] = environment_page(name, verdicts)
     found["methods/index.md"] = _method_index()
     found["environments/index.md"] = _environment_index(found)
@@ -150,7 +151,8 @@ def _rows(pairs: Sequence[tuple[Place, Pair]]) -> str:
 
 def _cell(place: Place, pair: Pair, cell: Cell, known: bool) -> list[str]:
     ret, share = cell.values.get("return"), cell.values.get("optimum_share")
-    optimum = [_NONE if share is None else numbers.share(share.mean)] if known else []
+    # Beyond the budgets there is more to be had than the optimum within them.
+    optimum = [numbers.share(share.mean) if share is not None and cell.met else _NONE] if known else []
     return [
         f"[{place.name}](../environments/{place.name}.md)" if place.name in environments.OURS else place.name,
         f"{cell.kappa:g}",

@@ -38,9 +38,8 @@ def strokes(board: Board) -> dict[str, Stroke]:
 
     Twenty lines in colour would tell nothing apart: the others are grey.
     """
-    leading = sorted(board.aggregate, key=lambda method: -board.aggregate[method]["iqm"])
-    leading = [method for method in leading if method != OUR_METHOD][:_LEADERS]
-    best = [pair.method for place in board.run for pair in place.best[:1]]
+    leading = [method for method in board.complete if method != OUR_METHOD][:_LEADERS]
+    best = [pair.method for place in board.run for pair in place.reachable[:1]]
     asked = [method for method in board.asked if board.told_budgets(method)]
     chosen = [method for method in dict.fromkeys([*leading, *best, *asked]) if method != OUR_METHOD]
     colours = (one for one in _SPARE)
@@ -92,8 +91,9 @@ def front(place: Place, coloured: Strokes, names: Iterator[str]) -> Group | None
 
 
 def profiles(board: Board, coloured: Strokes, names: Iterator[str]) -> Group | None:
-    """How often a seed of a method dominates more than τ, over all environments."""
-    found = {method: one for method, one in board.profiles.items() if one["tau"]}
+    """How often a seed of a method dominates more than τ, over all environments: of methods that have run on all."""
+    profiles = {method: board.profiles[method] for method in board.complete if method in board.profiles}
+    found = {method: one for method, one in profiles.items() if one["tau"]}
     if not found:
         return None
     ends = [tau for one in found.values() for tau, share in zip(one["tau"], one["share"], strict=True) if share]

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.experiments.benchmark.results import over_environments
 from mccpo.experiments.benchmark.rows import read_frame
 from mccpo.report.benchmark_data import Board, Cell, Pair, Place
 from mccpo.report.finding import OUR_METHOD
@@ -57,13 +58,25 @@ def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame |
         protocol=results["protocol"],
         places=places,
         methods=results["methods"],
-        aggregate=results["aggregate"],
+        aggregate=_aggregate(results),
         profiles=results["profiles"],
         improvement=results["improvement"].get(OUR_METHOD, {}),
         unseen=results["unseen"],
         seconds=results["seconds"],
         linked=any(cell.folder for cell in cells),
     )
+
+
+def _aggregate(results: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """What is said over environments; older results do not say over which, and have it made of their hypervolumes."""
+    told = results["aggregate"]
+    if all("complete" in one for one in told.values()):
+        return told
+    volumes: dict[str, dict[str, dict[int, float]]] = {}
+    for environment, methods in results["hypervolume"].items():
+        for method, found in methods.items():
+            volumes.setdefault(method, {})[environment] = dict(enumerate(found["per_seed"]))
+    return {method: told.get(method, {}) | found for method, found in over_environments(volumes).items()}
 
 
 _Key = tuple[str, str, float]

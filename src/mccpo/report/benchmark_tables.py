@@ -1,82 +1,79 @@
-"""The tables of a benchmark's report: they sort by their heads, and numbers of runs lead to the runs behind them."""
+"""The tables of a benchmark's report on one environment, on failures, and on budgets that nobody trained for.
+
+They sort by their heads, and numbers of runs lead to the runs behind them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mccpo.report import benchmark_cells as entry
 from mccpo.report import numbers
 from mccpo.report.benchmark_data import Board, Cell, Pair, Place
-from mccpo.report.benchmark_words import duration, status
-from mccpo.report.drawing import INK, STROKES
-from mccpo.report.finding import OUR_METHOD
+from mccpo.report.benchmark_words import status
 from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label, metric_label
-
-
-@dataclass(frozen=True)
-class Head:
-    """The head of a column: what it says, and whether its first sorting has the small ones first."""
-
-    text: str
-    below: str = ""
-    ascending: bool = False
-    sorted: bool = False
-
-
-def overall(board: Board) -> Html:
-    """Every method over all environments that it applies to, the largest interquartile mean first."""
-    heads = [
-        Head("Method", ascending=True),
-        Head("IQM of hypervolume", "95 % interval", sorted=True),
-        Head("MC-CPO better", "95 % interval", ascending=True),
-        Head("Best on", "of so many environments"),
-        Head("Met, τ = 0", "seeds at all κ"),
-        Head("Unready steps", "mean", ascending=True),
-        Head("A run on each", "and the search", ascending=True),
-    ]
-    ranked = sorted(board.methods, key=lambda method: -board.aggregate.get(method, {}).get("iqm", -1.0))
-    top = max((one["ci"][1] for one in board.aggregate.values()), default=1.0) or 1.0
-    kinds = {method: about["kind"] for method, about in board.methods.items()}
-    rows = [_row(method, [entry.method_head(method, kinds[method]), *_totals(board, method, top)]) for method in ranked]
-    return _table(heads, rows, "overall")
 
 
 def environment(place: Place, kappas: Sequence[float]) -> Html:
     """Everyone on one environment, the largest hypervolume first, what came to nothing last."""
     heads = [
-        Head("Method", ascending=True),
-        Head("Hypervolume", sorted=True),
-        Head("Met, τ = 0", "all κ"),
-        *(Head(f"Return, κ = {kappa:g}", "met; of optimum" if place.finite else "met") for kappa in kappas),
-        Head("Unready steps", ascending=True),
-        Head("ΔK"),
-        Head("Seconds", ascending=True),
+        entry.Head("Method", ascending=True),
+        entry.Head("Hypervolume", sorted=True),
+        entry.Head("Met, τ = 0", "all κ"),
+        *(entry.Head(f"Return, κ = {kappa:g}", "met") for kappa in kappas),
+        entry.Head("Unready steps", ascending=True),
+        entry.Head("ΔK"),
+        entry.Head("Seconds", ascending=True),
     ]
-    rows = [_row(pair.method, _pair(place, pair, kappas)) for pair in [*place.ranked, *_unranked(place)]]
-    return _table(heads, rows, "place")
+    rows = [entry.row(pair.method, _pair(place, pair, kappas)) for pair in [*place.ranked, *_unranked(place)]]
+    return entry.table(heads, rows, "place")
 
 
 def constraints(place: Place) -> Html:
     """Every cost of everyone at every κ, beside its budget, by mean and by worst seed."""
     costs = list(place.constrained)
     heads = [
-        Head("Method", ascending=True),
-        Head("κ", ascending=True),
-        Head("Return"),
-        Head("Share of optimum" if place.finite else "Share of unconstrained"),
-        *(Head(metric_label(f"J_{cost}"), "mean, worst seed", ascending=True) for cost in costs),
-        Head("Met", "τ = 0"),
-        Head("Met", "τ = 0.1"),
-        Head("Unready steps", ascending=True),
-        Head("ΔK"),
-        Head("RHSI", ascending=True),
+        entry.Head("Method", ascending=True),
+        entry.Head("κ", ascending=True),
+        entry.Head("Return"),
+        entry.Head("Share of optimum" if place.finite else "Share of unconstrained"),
+        *(entry.Head(metric_label(f"J_{cost}"), "mean, worst seed", ascending=True) for cost in costs),
+        entry.Head("Met", "τ = 0"),
+        entry.Head("Met", "τ = 0.1"),
+        entry.Head("Unready steps", ascending=True),
+        entry.Head("ΔK"),
+        entry.Head("RHSI", ascending=True),
     ]
     done = [cell for pair in place.ranked for cell in pair.cells if cell.done]
-    rows = [_row(cell.method, _cell(place, cell, costs)) for cell in done]
-    return join(_levels(place), _table(heads, rows, "cells"))
+    rows = [entry.row(cell.method, _cell(place, cell, costs)) for cell in done]
+    return join(_levels(place), entry.table(heads, rows, "cells"))
+
+
+def exact(place: Place) -> Html:
+    """Everyone on a finite environment beside the optimum and the budgets of each κ."""
+    costs = list(place.constrained)
+    heads = [entry.Head("Method", ascending=True)]
+    for kappa, budgets in place.budgets.items():
+        best = place.optimum.get(kappa, {})
+        most = f"of {numbers.short(best['return'])}" if "return" in best else "cannot be met"
+        heads.append(entry.Head(f"Share, κ = {kappa:g}", most))
+        for cost in costs:
+            limit = f"κ = {kappa:g}, at most {numbers.short(budgets[cost])}"
+            heads.append(entry.Head(metric_label(f"J_{cost}"), limit, ascending=True))
+    rows = []
+    for pair in place.ranked:
+        if not any(cell.done for cell in pair.cells):
+            continue
+        cells = [entry.method_head(pair.method, pair.kind)]
+        for kappa in place.budgets:
+            cell = pair.at(kappa)
+            known = cell is not None and cell.done
+            cells += [_share(cell), *(_cost(place, cell, cost) for cost in costs)] if cell and known else []
+            cells += [] if known else [entry.missing()] * (1 + len(costs))
+        rows.append(entry.row(pair.method, cells))
+    return entry.table(heads, rows, "exact")
 
 
 def faults(board: Board) -> Html | None:
@@ -85,9 +82,9 @@ def faults(board: Board) -> Html | None:
     if not found:
         return None
     heads = [
-        Head("Method", ascending=True),
-        Head("Environment", ascending=True),
-        Head("What became of it", ascending=True),
+        entry.Head("Method", ascending=True),
+        entry.Head("Environment", ascending=True),
+        entry.Head("What became of it", ascending=True),
     ]
     rows = []
     for place, pair in found:
@@ -97,14 +94,14 @@ def faults(board: Board) -> Html | None:
             entry.text(place.name),
             el("td", entry.link(pair.first, told), data_sort=told),
         ]
-        rows.append(_row(pair.method, cells))
-    return _table(heads, rows, "faults")
+        rows.append(entry.row(pair.method, cells))
+    return entry.table(heads, rows, "faults")
 
 
 def unseen(board: Board, methods: Sequence[str]) -> Html:
     """What becomes of budgets that nobody trained for: by environment and method, for every κ."""
-    heads = [Head("Method", ascending=True), Head("Environment", ascending=True)]
-    heads += [Head(f"κ = {kappa:g}", "met; return") for kappa in board.unseen["kappa"]]
+    heads = [entry.Head("Method", ascending=True), entry.Head("Environment", ascending=True)]
+    heads += [entry.Head(f"κ = {kappa:g}", "met; return") for kappa in board.unseen["kappa"]]
     rows = []
     for place in board.run:
         for method in methods:
@@ -113,8 +110,8 @@ def unseen(board: Board, methods: Sequence[str]) -> Html:
             pair = place.pair(method)
             cells = [entry.method_head(method, pair.kind if pair else "learner"), entry.text(place.name)]
             cells += [_asked(pair, *both) for both in zip(told["satisfaction_strict"], told["share"], strict=True)]
-            rows.append(_row(method, cells))
-    return _table(heads, rows, "unseen")
+            rows.append(entry.row(method, cells))
+    return entry.table(heads, rows, "unseen")
 
 
 def _asked(pair: Pair | None, met: Mapping[str, Any] | None, share: Mapping[str, Any] | None) -> Html:
@@ -127,36 +124,11 @@ def _asked(pair: Pair | None, met: Mapping[str, Any] | None, share: Mapping[str,
     return el("td", entry.link(cell, told), below, data_sort=entry.key(met["mean"]))
 
 
-def _totals(board: Board, method: str, top: float) -> list[Html]:
-    applies = [(place, pair) for place in board.run if (pair := place.pair(method)) and pair.applies]
-    best = [place.name for place, pair in applies if pair in place.best]
-    cells = [cell for _, pair in applies for cell in pair.cells]
-    unready = [cell.values["prerequisite_violation_rate"].mean for cell in cells if cell.done]
-    better = el("td", el("small", "itself"), data_sort="")
-    if method != OUR_METHOD:
-        better = entry.estimate(board.improvement.get(method), "p", _colour(method), middle=0.5)
-    return [
-        entry.estimate(board.aggregate.get(method), "iqm", _colour(method), top=top),
-        better,
-        el("td", f"{len(best)}/{len(applies)}", el("small", ", ".join(best)), data_sort=entry.key(len(best))),
-        entry.met(cells),
-        entry.number(sum(unready) / len(unready) if unready else None, numbers.share),
-        _spent(board, method),
-    ]
-
-
-def _spent(board: Board, method: str) -> Html:
-    """How long one run takes on every environment together, and the search."""
-    spent = board.methods[method].get("seconds", {}).values()
-    run, search = (_sum(one.get(kind) for one in spent) for kind in ("run", "search"))
-    below = None if search is None else el("small", f"search {duration(search)}")
-    return el("td", entry.NONE if run is None else duration(run), below, data_sort=entry.key(run))
-
-
 def _pair(place: Place, pair: Pair, kappas: Sequence[float]) -> list[Html]:
     cells = [cell for cell in pair.cells if cell.done]
     volume = pair.hypervolume if cells else None
-    best = el("small", "best that meets all", class_="better") if pair in place.best else None
+    told = "best that meets the rest" if place.unmet else "best that meets all"
+    best = el("small", told, class_="better") if pair in place.reachable else None
     shown = (
         entry.NONE
         if volume is None
@@ -174,13 +146,11 @@ def _pair(place: Place, pair: Pair, kappas: Sequence[float]) -> list[Html]:
 
 
 def _return(cell: Cell | None) -> Html:
-    """The return, and below it how many seeds meet the budgets, and the share of the optimum where that is known."""
+    """The return, and below it how many seeds meet the budgets."""
     if cell is None or not cell.done:
         return entry.missing()
-    found, share = cell.values["return"], cell.values.get("optimum_share")
+    found = cell.values["return"]
     below = f"{entry.mark(cell.met)} {cell.seeds_met}/{cell.seeds}"
-    if share is not None:
-        below += f"; {numbers.share(share.mean)}"
     return el(
         "td",
         entry.link(cell, numbers.number(found.mean)),
@@ -194,12 +164,22 @@ def _cell(place: Place, cell: Cell, costs: Iterable[str]) -> list[Html]:
         el("th", method_label(cell.method), scope="row", data_sort=method_label(cell.method)),
         el("td", f"{cell.kappa:g}", data_sort=entry.key(cell.kappa)),
         entry.metric(cell, "return"),
-        entry.mean(cell, "optimum_share" if place.finite else "share", numbers.share),
+        _share(cell) if place.finite else entry.mean(cell, "share", numbers.share),
         *(_cost(place, cell, cost) for cost in costs),
         *(entry.seeds(cell, metric) for metric in ("satisfaction_strict", "satisfaction")),
         entry.mean(cell, "prerequisite_violation_rate", numbers.share),
         *(entry.mean(cell, metric) for metric in ("dK", "rhsi")),
     ]
+
+
+def _share(cell: Cell) -> Html:
+    """The share of the optimum where every seed meets the budgets: beyond them there is more to be had."""
+    if "optimum_share" not in cell.values:
+        return entry.missing()
+    if cell.met:
+        return entry.mean(cell, "optimum_share", numbers.share)
+    told = el("small", entry.link(cell, f"met {cell.seeds_met}/{cell.seeds}"), class_="differs")
+    return el("td", entry.NONE, told, data_sort="")
 
 
 def _cost(place: Place, cell: Cell, cost: str) -> Html:
@@ -208,7 +188,7 @@ def _cost(place: Place, cell: Cell, cost: str) -> Html:
     if found is None:
         return entry.missing()
     worst = cell.worst.get(f"J_{cost}", max(found.per_seed))
-    over = budget is not None and worst > budget
+    over = budget is not None and worst > budget and not cell.met  # what is over by rounding is met
     told = entry.link(cell, f"{'✗ ' if over else ''}{numbers.number(worst)}")
     small = el("small", told, class_="differs" if over else None)
     return el("td", entry.link(cell, numbers.number(found.mean)), small, data_sort=entry.key(found.mean))
@@ -230,40 +210,8 @@ def _unranked(place: Place) -> list[Pair]:
     return [pair for pair in place.pairs if pair.hypervolume is None]
 
 
-def _row(method: str, cells: Sequence[Html]) -> Html:
-    return el("tr", *cells, class_="our" if method == OUR_METHOD else None)
-
-
 def _over(pair: Pair, cells: Sequence[Cell], metric: str) -> Html:
     """The mean of a metric over κ."""
     found = [cell.values[metric].mean for cell in cells if metric in cell.values]
     show = numbers.share if metric == "prerequisite_violation_rate" else numbers.number
     return entry.number(sum(found) / len(found) if found else None, show, pair.first)
-
-
-def _colour(method: str) -> str:
-    return STROKES[OUR_METHOD].colour if method == OUR_METHOD else INK
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def _table(heads: Sequence[Head], rows: Sequence[Html], kind: str) -> Html:
-    cells = [
-        el(
-            "th",
-            head.text,
-            el("small", head.below) if head.below else None,
-            scope="col",
-            data_first="ascending" if head.ascending else "descending",
-            aria_sort="descending" if head.sorted else None,
-        )
-        for head in heads
-    ]
-    table = el(
-        "table", el("thead", el("tr", *cells)), el("tbody", join(*rows, between="\n")), class_=f"sortable {kind}"
-    )
-    # A wide table scrolls in a box of its own, which can be reached by keyboard.
-    return el("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table")

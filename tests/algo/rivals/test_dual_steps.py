@@ -8,6 +8,7 @@ import pytest
 from mccpo.algo.engine import as_arrays
 from mccpo.algo.multipliers import budgets_of
 from mccpo.algo.network import Network
+from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rivals.focops import FOCOPS
 from mccpo.algo.rivals.ppo_lagrangian import PPOLagrangian
 from mccpo.algo.rivals.rcpo import RCPO
@@ -20,14 +21,23 @@ ITERATIONS = 6
 LIMIT = 0.2
 
 
+@eqx.filter_jit
+def started(learner):
+    return learner.start(as_arrays(ENV), SIZES, jax.random.key(0))
+
+
+@eqx.filter_jit
+def iterated(learner, state):
+    return learner.iterate(as_arrays(ENV), SIZES, budgets_of(ENV, {"c": LIMIT}), state, state.iteration / 10)
+
+
 def played(learner):
     """A run's states and what each of its iterations looked like."""
-    env, budgets = as_arrays(ENV), budgets_of(ENV, {"c": LIMIT})
-    step = eqx.filter_jit(lambda learner, state: learner.iterate(env, SIZES, budgets, state, state.iteration / 10))
-    state = eqx.filter_jit(lambda learner: learner.start(env, SIZES, jax.random.key(0)))(learner)
+    learner = as_arrays(learner)  # another setting is then another input of the same program
+    state = started(learner)
     states, seen = [], []
     for _ in range(ITERATIONS):
-        state, progress = step(learner, state)
+        state, progress = iterated(learner, state)
         states.append(state)
         seen.append(progress)
     return states, seen
@@ -36,9 +46,9 @@ def played(learner):
 @pytest.mark.parametrize(
     ("learner", "rates", "cap"),
     [
-        (PPOLagrangian(dual_rate=0.4), [0.4] * ITERATIONS, np.inf),
-        (RCPO(dual_rate=0.4, half_life=2.0), 0.4 / (1 + np.arange(ITERATIONS) / 2), np.inf),
-        (FOCOPS(dual_rate=0.4, cap=0.3), [0.4] * ITERATIONS, 0.3),
+        (PPOLagrangian(dual_rate=0.4, settings=PPOSettings()), [0.4] * ITERATIONS, np.inf),
+        (RCPO(dual_rate=0.4, half_life=2.0, settings=PPOSettings()), 0.4 / (1 + np.arange(ITERATIONS) / 2), np.inf),
+        (FOCOPS(dual_rate=0.4, cap=0.3, settings=PPOSettings()), [0.4] * ITERATIONS, 0.3),
     ],
     ids=["ppo-lagrangian", "rcpo", "focops"],
 )

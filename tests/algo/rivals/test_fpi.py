@@ -22,6 +22,7 @@ def evidence_of(seed=0, time=9, batch=3):
         signals=jnp.asarray(rng.uniform(size=(time, 4, batch)), jnp.float32),
         values=jnp.asarray(rng.uniform(size=(time, 4, batch)), jnp.float32),
         ended=jnp.asarray(rng.uniform(size=(time, batch)) < 0.3),
+        totals=jnp.zeros((time, 4, batch)),  # episodes that do not differ ask for no margin
     )
     before = SimpleNamespace(
         discount=jnp.asarray(ENV.gamma ** rng.integers(0, 3, size=batch), jnp.float32),
@@ -61,7 +62,7 @@ def test_feasibility_is_what_is_expected_to_be_left_of_the_budget():
     scale = np.asarray(ppo.value_scale(ENV, BUDGETS))[1:]
     expected = spent + discount[:, None] * np.asarray(evidence.rollout.values[:, 1:]) * scale[:, None]
     found = method.feasibility(ENV, BUDGETS, evidence)
-    np.testing.assert_allclose(found[:, 2], (2.0 * (1 - 0.015) - expected[:, 2]) / 2.0, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[:, 2], (2.0 * (1 - FPI().settings.tighten) - expected[:, 2]) / 2.0, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("limit", [2.0, 1e-6, 50.0])
@@ -95,5 +96,5 @@ def test_the_border_follows_the_budget_that_is_missed():
     evidence = evidence_of(3)
     state = SimpleNamespace(own=method.own(ENV), fitted=None)
     _, own = method.improve(ENV, None, BUDGETS, state, evidence, None, None)
-    missed = (2.5 - 2.0 * (1 - 0.015)) / 2.0
+    missed = (2.5 - 2.0 * (1 - FPI().settings.tighten)) / 2.0
     np.testing.assert_allclose(own[1], [0.0, 0.0, -0.1 * missed], rtol=1e-4, atol=1e-7)

@@ -1,14 +1,17 @@
 """Who takes part and where: the registries, and what other packages add to them."""
 
 import sys
+from itertools import pairwise
 
 import pytest
 
 from mccpo.algo import METHODS
 from mccpo.algo.learner import PrimalDual
-from mccpo.env import ENVIRONMENTS, make
+from mccpo.curriculum import Curriculum
+from mccpo.env import ENVIRONMENTS, PreparedTutor, describe_environment, make
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark import environments, methods
+from mccpo.strict_json import dump_json
 
 MODULE = """
 from mccpo.algo.rivals import PPOLagrangian
@@ -127,3 +130,20 @@ def test_what_needs_data_says_that_there_is_none(monkeypatch, tmp_path):
         environments.world("assistments-2009")
     with pytest.raises(environments.NoData, match="no data"):
         environments.world("junyi-2015-14", tmp_path)
+
+
+def test_data_that_was_prepared_before_is_taken_as_it_is(tmp_path):
+    names = [f"concept-{number}" for number in range(20)]
+    edges = list(pairwise(names))
+    same = {"K0": [0.5] * 20, "eta": [0.1] * 20, "guess": [0.2] * 20, "slip": [0.1] * 20}
+    tutor = PreparedTutor(curriculum=Curriculum(edges, names, dict.fromkeys(names, 0.5)), horizon=30, **same)
+    (tmp_path / "junyi-2015").mkdir()
+    file = tmp_path / "junyi-2015/tutor.json"
+    file.write_text(dump_json({"environment": tutor.name, "parameters": describe_environment(tutor)}))
+    assert environments.world("junyi-2015-14", tmp_path).train.num_actions == 14
+    with pytest.raises(environments.NoData):
+        environments.world("assistments-2009", tmp_path)
+    (tmp_path / "assistments-2009").mkdir()
+    (tmp_path / "assistments-2009/tutor.json").write_text('{"environment": "gate", "parameters": {}}')
+    with pytest.raises(environments.NoData, match="is of no logs"):
+        environments.world("assistments-2009", tmp_path)

@@ -1,6 +1,8 @@
 """What follows from rows, on rows made by hand; and how settings are chosen between."""
 
+import numpy as np
 import pytest
+import scipy
 
 from mccpo.env import make
 from mccpo.evaluation.metrics import slack_of
@@ -33,7 +35,7 @@ def test_the_plane_begins_at_the_smallest_kappa():
 
 def test_what_failed_dominates_nothing_and_what_does_not_apply_is_left_out():
     found = hypervolumes([row("a", status="crashed"), row("b", status="does not apply"), row("c")])
-    assert found == {"a": {"here": [0.0]}, "c": {"here": [pytest.approx(0.5)]}}
+    assert found == {"a": {"here": {0: 0.0}}, "c": {"here": {0: pytest.approx(0.5)}}}
 
 
 def test_half_a_front_counts_for_what_it_is():
@@ -66,6 +68,75 @@ def test_a_tie_is_shared_and_nobody_wins_by_nothing():
     assert [found["aggregate"][method]["best_on"] for method in ("one", "other", "less")] == [["here"], ["here"], []]
 
 
+def test_only_who_has_a_result_everywhere_is_complete():
+    rows = [
+        *(row("mc-cpo", place) for place in ("here", "there")),
+        row("failing"), row("failing", "there", status="crashed"),
+        row("partial"), row("partial", "there", status="does not apply"),
+        *(row(method, "nowhere", status="does not apply") for method in ("mc-cpo", "failing", "partial", "idle")),
+    ]  # fmt: skip
+    found = summed_up(rows)["aggregate"]
+    assert {method: (one["environments"], one["complete"]) for method, one in found.items()} == {
+        "mc-cpo": (["here", "there"], True),
+        "failing": (["here", "there"], True),  # a failure is a result: it dominates nothing
+        "partial": (["here"], False),
+    }
+    assert [method for method, one in found.items() if "ours" in one] == ["partial"]
+
+
+def test_who_is_not_complete_has_ours_beside_it_on_the_same_environments_and_seeds():
+    draw = np.random.default_rng(0)
+    heights = {(place, seed): draw.uniform(0.5, 1.0) for place in ("easy", "fair", "hard") for seed in range(8)}
+    rows = [row("mc-cpo", place, seed=seed, y=y) for (place, seed), y in heights.items()]
+    seeds = range(2, 8)  # an agent from elsewhere has seeds of its own
+    rows += [row("other", place, seed=seed, y=0.3) for place in ("easy", "fair") for seed in seeds]
+    found = summed_up(rows)["aggregate"]["other"]
+    same = [heights[place, seed] for place in ("easy", "fair") for seed in seeds]
+    assert found["ours"]["iqm"] == pytest.approx(scipy.stats.trim_mean(same, 0.25))  # at κ = 0.5 a height is a volume
+    low, high = found["ours"]["ci"]
+    assert min(same) < low < found["ours"]["iqm"] < high < max(same)
+    assert found["iqm"] == pytest.approx(0.3)
+
+
+def test_ours_is_beside_nobody_where_it_was_not():
+    rows = [row("mc-cpo", "here"), row("other", "there")]
+    found = summed_up(rows)["aggregate"]
+    assert found["other"]["ours"] is None
+    assert "ours" not in found["mc-cpo"]
+    assert not found["mc-cpo"]["complete"]
+    alone = summed_up([row("a", "here"), row("b", "here"), row("b", "there")])["aggregate"]  # MC-CPO took no part
+    assert alone["a"]["ours"] is None
+
+
+def test_who_is_best_but_for_what_nobody_meets():
+    tight = [row(method, kappa=0.5, seed=seed, met=0.0) for method in ("bold", "best", "other") for seed in range(2)]
+    wide = [row("bold", kappa=0.9, seed=seed, x=0.9, y=0.99, met=float(seed)) for seed in range(2)]
+    wide += [row("best", kappa=0.9, seed=seed, x=0.9, y=0.9) for seed in range(2)]
+    wide += [row("other", kappa=0.9, seed=seed, x=0.9, y=0.8) for seed in range(2)]
+    rows = sorted(tight + wide, key=lambda one: (one["method"], one["kappa"]))
+    found = summed_up(rows)["winners"]["here"]
+    assert (found["unmet"], found["safe"], found["safe_method"]) == ([0.5], [], None)
+    assert (found["method"], found["reachable_method"], found["reachable_methods"]) == ("bold", "best", ["best"])
+    assert found["reachable_hypervolume"] == pytest.approx((0.4 * 0.5 + 0.1 * 0.9) / 0.5)
+
+
+def test_one_seed_that_meets_a_budget_shows_that_it_can_be_met():
+    rows = [row("lucky", seed=seed, met=float(seed == 0)) for seed in range(2)] + [row("safe", kappa=0.9, x=0.9)]
+    found = summed_up(rows)["winners"]["here"]
+    assert (found["unmet"], found["reachable_method"]) == ([], None)
+
+
+def test_where_all_budgets_are_met_the_reachable_best_is_the_safe_one():
+    found = summed_up([row("bold", y=0.9, met=0.0), row("safe", y=0.7)])["winners"]["here"]
+    assert (found["unmet"], found["reachable_methods"]) == ([], found["safe_methods"])
+    assert found["reachable_hypervolume"] == found["safe_hypervolume"] == pytest.approx(0.7)
+
+
+def test_where_no_budget_is_ever_met_nobody_is_best():
+    found = summed_up([row("a", met=0.0), row("b", status="crashed")])["winners"]["here"]
+    assert (found["unmet"], found["reachable_method"], found["reachable_hypervolume"]) == ([0.5], None, None)
+
+
 def test_to_spend_of_what_costs_nothing_without_budgets_is_to_spend_too_much():
     env = make("gate")
     posed = Posed("gate", World(env, env), values(1.0, 0.0), values(1.0, 0.0))
@@ -79,7 +150,7 @@ def test_to_spend_of_what_costs_nothing_without_budgets_is_to_spend_too_much():
 def test_improvement_is_over_the_environments_that_both_are_in():
     rows = [row("mc-cpo", y=0.9), row("mc-cpo", "there", y=0.1), row("other", y=0.5)]
     found = summed_up(rows)["improvement"]["mc-cpo"]["other"]
-    assert (found["p"], found["environments"]) == (1.0, 1)
+    assert (found["p"], found["environments"]) == (1.0, ["here"])
 
 
 def test_budgets_come_before_the_return_for_those_that_seek_them():

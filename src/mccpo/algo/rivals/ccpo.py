@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mccpo.algo.judging import Moment, NetworkActor, account, judged_by, perform, summed
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Fitted, PPOSettings
+from mccpo.algo.ppo import CAREFUL, Fitted, PPOSettings
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
@@ -113,7 +113,8 @@ class CCPO(OnPolicy):
     proportional: float = 1.0
     memory: float = 0.8
     cap: float = 5.0
-    settings: PPOSettings = PPOSettings(learning_rate=2e-3, tighten=0.06)
+    # How episodes of many κ differ says nothing of how those of one do: it sets nothing aside, and aims lower instead.
+    settings: PPOSettings = CAREFUL._replace(learning_rate=2e-3, tighten=0.06, aside=0.0)
 
     def training_world(self, env: Environment[Any]) -> Conditioned:
         """Where it is trained, under the budgets of κ = 1: learners of every κ, their costs in units of κ."""
@@ -148,7 +149,7 @@ class CCPO(OnPolicy):
     ) -> tuple[Fitted, KnotPrices]:
         unit = price_unit(env, budgets)
         near = nearness(evidence.rollout.features[:, -1])
-        own = self.moved(state.own, self.aim(budgets), unit, near, evidence)
+        own = self.moved(state.own, self.aim(env, budgets, evidence), unit, near, evidence)
         prices = jnp.einsum("jtb,jc->tcb", near, own.value)
         estimates = evidence.appraisal.advantages
         advantage = estimates[:, 0] - (prices * estimates[:, 1:]).sum(axis=1)

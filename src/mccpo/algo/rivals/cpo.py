@@ -109,7 +109,7 @@ class CPO(OnPolicy):
         natural = jax.vmap(lambda one: conjugate_gradients(product, one, CONJUGATE))(gradients)
         inner = gradients @ natural.T
         inner = 0.5 * (inner + inner.T)
-        off = (own.J_c - self.aim(budgets).limit) / budgets.scale
+        off = (own.J_c - self.aim(env, budgets, evidence).limit) / budgets.scale
         active = jnp.where(own.seen > 0, budgets.active, 0.0)
         radius = self.radius * jnp.maximum(1.0 - share, self.radius_end)
         step = best_step(inner[0, 0], inner[0, 1:], inner[1:, 1:], off, active, radius)

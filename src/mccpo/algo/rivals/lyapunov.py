@@ -113,7 +113,7 @@ class Lyapunov(OnPolicy):
         features, mask = ppo.wide((rollout.features, rollout.mask))
         policy = masked_softmax(self.network(env).apply(state.parameters, features)[0], mask, axis=0)
         estimates = advantages_of(self.critic(env), critic.parameters, features, policy.probs) * own.size[:, None, None]
-        left = jnp.where(own.seen > 0, self.aim(budgets).limit - own.J_c, 0.0) / env.discounted_horizon
+        left = jnp.where(own.seen > 0, self.aim(env, budgets, evidence).limit - own.J_c, 0.0) / env.discounted_horizon
         unit = price_unit(env, budgets) * budgets.active
         solved = state_programs(
             policy.log_probs, mask, estimates[0], estimates[1:], left, self.cap * unit, self.temperature * own.size[0]

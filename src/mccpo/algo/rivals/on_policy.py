@@ -134,13 +134,13 @@ class OnPolicy(Learner):
         network = self.network(env)
         return ppo.learn(network, sizes, self.settings, state.fitted, state.iteration, batch, key, share)
 
-    def aim(self, budgets: Budgets) -> Budgets:
+    def aim(self, env: Environment[Any], budgets: Budgets, evidence: Evidence) -> Budgets:
         """The budgets that training aims at, a little below those asked for, as MC-CPO's does."""
-        return budgets._replace(limit=budgets.limit * (1.0 - self.settings.tighten))
+        return ppo.aim_of(env, budgets, self.settings, evidence.rollout)
 
-    def excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+    def excess(self, env: Environment[Any], budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
         """(J_c - d)/scale of the finished episodes against what training aims at; 0 without a budget or an episode."""
-        off = budgets.active * (evidence.J_c - self.aim(budgets).limit) / budgets.scale
+        off = budgets.active * (evidence.J_c - self.aim(env, budgets, evidence).limit) / budgets.scale
         return jnp.where(evidence.episodes > 0, off, 0.0)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mccpo.env import Environment, PreparedTutor, make
+from mccpo.env.registry import TUTOR
 from mccpo.env.tutor.cut import cut
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark.methods import unknown
@@ -118,7 +119,12 @@ def _from_data(name: str, data: Path) -> Environment[Any]:
 
 @cache
 def _prepared(dataset: str, data: Path) -> PreparedTutor:
-    """A data set as an environment, made once for all the sizes that it is cut to."""
+    """A data set as an environment, made once for all the sizes that it is cut to, or by `mccpo prepare` before."""
+    if (data / dataset / TUTOR).exists():
+        found = make(str(data / dataset))
+        if not isinstance(found, PreparedTutor):
+            raise InputError(f"{data / dataset / TUTOR} is of no logs", fix="make it with `mccpo prepare`")
+        return found
     from mccpo.experiments.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
 
     return DATASETS[dataset](data, PREPARED_SEED).prepared.tutor

@@ -91,11 +91,11 @@ _PPO_SEARCH: tuple[Setting, ...] = (
 )
 _MC_CPO_SEARCH: tuple[Setting, ...] = (
     {},
-    {"settings.tighten": 0.03},
-    {"settings.rule.proportional": 1.0},
-    {"settings.step_size": 0.05},
-    {"settings.learning_rate": 5e-4},
     {"settings.entropy": 0.02},
+    {"settings.rule.proportional": 1.0},
+    {"settings.gae": 0.95},
+    {"settings.learning_rate": 2e-3},
+    {"settings.step_size": 0.05},
 )
 _SCALES: tuple[Setting, ...] = ({}, {"scale": 0.1}, {"scale": 0.3}, {"scale": 0.35}, {"scale": 0.5}, {"scale": 2.0})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,18 @@ _TIED = 1e-9
 TAUS = np.round(np.linspace(0.0, 1.0, 101), 2)
 
 Row = Mapping[str, Any]
-ByMethod = dict[str, dict[str, list[float]]]
-"""Hypervolumes of seeds, by method and environment."""
+Volumes = Mapping[str, Mapping[int, float]]
+"""Hypervolumes of one method, by environment and seed."""
+ByMethod = Mapping[str, Volumes]
 Scores = tuple[tuple[float, ...], ...]
 """Runs × environments, as a key."""
+
+
+class Met(NamedTuple):
+    """Whether a cell meets the budgets in every seed, and whether in any."""
+
+    always: bool
+    ever: bool
 
 
 def summed_up(rows: Sequence[Row]) -> dict[str, Any]:
@@ -33,10 +41,11 @@ def summed_up(rows: Sequence[Row]) -> dict[str, Any]:
     volumes = hypervolumes(rows)
     cells = cells_of(rows)
     best = winners(volumes, cells)
+    overall = over_environments(volumes)
     return {
         "cells": cells,
-        "aggregate": {method: _aggregate(method, found, best) for method, found in volumes.items() if found},
-        "profiles": {method: _profile(found) for method, found in volumes.items() if found},
+        "aggregate": {method: found | {"best_on": _best_on(method, best)} for method, found in overall.items()},
+        "profiles": {method: _profile(found) for method, found in volumes.items()},
         "improvement": {OURS: improvement(volumes, OURS)} if volumes.get(OURS) else {},
         "hypervolume": _by_environment(volumes),
         "winners": best,
@@ -72,20 +81,37 @@ def hypervolumes(rows: Iterable[Row]) -> ByMethod:
     A seed that failed has dominated nothing. A method that does not apply to an environment has no entry there.
     """
     rows = list(rows)
-    found: ByMethod = {}
+    found: dict[str, dict[str, dict[int, float]]] = {}
     smallest = min((row["kappa"] for row in rows), default=0.0)
     least = smallest if smallest < 1 else 0.0
     points: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     for row in rows:
         if row["status"] == "does not apply":
             continue
-        seed = points.setdefault((row["method"], row["environment"], row["seed"]), [])
+        front = points.setdefault((row["method"], row["environment"], row["seed"]), [])
         if row["status"] == "done" and row.get("share") is not None:
-            seed.append((row["cost_share"], row["share"]))
-    for (method, environment, _), front in points.items():
+            front.append((row["cost_share"], row["share"]))
+    for (method, environment, seed), front in points.items():
         volume = hypervolume([x for x, _ in front], [y for _, y in front], least=least)
-        found.setdefault(method, {}).setdefault(environment, []).append(volume)
+        found.setdefault(method, {}).setdefault(environment, {})[seed] = volume
     return found
+
+
+def over_environments(volumes: ByMethod) -> dict[str, dict[str, Any]]:
+    """The interquartile mean of every method over the environments that it has a result on, which are named.
+
+    A method is complete where these are all on which anybody has one; a failure is a result. Environments differ in
+    what there is to dominate, so that only complete methods can be ranked. One that is not has MC-CPO beside it, on the
+    very environments and seeds that it has itself: `ours`, null where MC-CPO has no result on one of them.
+    """
+    everywhere = {environment for found in volumes.values() for environment in found}
+    told = {}
+    for method, found in volumes.items():
+        told[method] = _interquartile(found) | {"environments": list(found), "complete": found.keys() == everywhere}
+        if not told[method]["complete"] and method != OURS:
+            same = _same_runs(volumes.get(OURS, {}), found)
+            told[method]["ours"] = _interquartile(same) if same else None
+    return told
 
 
 def improvement(volumes: ByMethod, ours: str) -> dict[str, dict[str, Any]]:
@@ -96,7 +122,7 @@ def improvement(volumes: ByMethod, ours: str) -> dict[str, dict[str, Any]]:
         if other == ours or not common:
             continue
         p, low, high = _improvement(_scores(volumes[ours], common), _scores(theirs, common))
-        found[other] = {"p": p, "ci": [low, high], "environments": len(common)}
+        found[other] = {"p": p, "ci": [low, high], "environments": common}
     return found
 
 
@@ -104,25 +130,27 @@ def winners(volumes: ByMethod, cells: Iterable[Mapping[str, Any]]) -> dict[str, 
     """On each environment, who has the largest mean hypervolume: of all, and of those that always meet the budgets.
 
     Several share a first place (`methods`, `safe_methods`), the first of them being `method`. Who dominates nothing
-    has no place.
+    has no place. `unmet` are the κ at which no method meets the budgets in any seed, where nobody can be safe. Who is
+    best of those that always meet the budgets at every other κ is `reachable_method`: the safe one, where all are met.
     """
-    kept: dict[tuple[str, str], bool] = {}
+    met: dict[str, dict[float, dict[str, Met]]] = {}
     for cell in cells:
-        pair = cell["environment"], cell["method"]
-        met = cell["status"] == "done" and cell["satisfaction_strict"]["mean"] == 1
-        kept[pair] = kept.get(pair, True) and met
+        met.setdefault(cell["environment"], {}).setdefault(cell["kappa"], {})[cell["method"]] = _met(cell)
     found = {}
     for environment, methods in _by_environment(volumes).items():
         means = {method: summary["mean"] for method, summary in methods.items()}
-        safe = {method: mean for method, mean in means.items() if kept.get((environment, method))}
+        levels = met.get(environment, {})
+        unmet = [kappa for kappa, level in levels.items() if not any(one.ever for one in level.values())]
+        safe = _keeping(means, list(levels.values()))
+        reachable = _keeping(means, [level for kappa, level in levels.items() if kappa not in unmet])
         found[environment] = {
             "method": next(iter(_best(means)), None),
             "methods": _best(means),
             "hypervolume": max(means.values()),
-            "safe_method": next(iter(_best(safe)), None),
-            "safe_methods": _best(safe),
-            "safe_hypervolume": max(safe.values(), default=None),
+            **_first("safe", safe),
             "safe": sorted(safe),
+            "unmet": sorted(unmet),
+            **_first("reachable", reachable),
         }
     return found
 
@@ -157,19 +185,49 @@ def _cell(row: Row) -> tuple[str, str, float]:
     return row["environment"], row["method"], row["kappa"]
 
 
-def _aggregate(
-    method: str, volumes: Mapping[str, list[float]], best: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    value, low, high = _iqm(_scores(volumes, list(volumes)))
+def _met(cell: Mapping[str, Any]) -> Met:
+    strict = cell.get("satisfaction_strict", {"mean": 0.0})["mean"]
+    return Met(always=cell["status"] == "done" and strict == 1, ever=strict > 0)
+
+
+def _keeping(means: Mapping[str, float], levels: Sequence[Mapping[str, Met]]) -> dict[str, float]:
+    """Those that always meet the budgets at all these κ; where there is none, nobody has shown that."""
     return {
-        "iqm": value,
-        "ci": [low, high],
-        "environments": len(volumes),
-        "best_on": [environment for environment, found in best.items() if method in found["safe_methods"]],
+        method: mean
+        for method, mean in means.items()
+        if levels and all(method in level and level[method].always for level in levels)
     }
 
 
-def _profile(volumes: Mapping[str, list[float]]) -> dict[str, Any]:
+def _first(name: str, means: Mapping[str, float]) -> dict[str, Any]:
+    """Who is first of some, under keys that say of which."""
+    best = _best(means)
+    return {
+        f"{name}_method": next(iter(best), None),
+        f"{name}_methods": best,
+        f"{name}_hypervolume": max(means.values(), default=None),
+    }
+
+
+def _best_on(method: str, best: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [environment for environment, found in best.items() if method in found["safe_methods"]]
+
+
+def _interquartile(volumes: Volumes) -> dict[str, Any]:
+    value, low, high = _iqm(_scores(volumes, list(volumes)))
+    return {"iqm": value, "ci": [low, high]}
+
+
+def _same_runs(ours: Volumes, theirs: Volumes) -> Volumes:
+    """Of our hypervolumes, those on their environments and of their seeds; none where we lack an environment."""
+    found = {
+        environment: {seed: ours.get(environment, {})[seed] for seed in seeds if seed in ours.get(environment, {})}
+        for environment, seeds in theirs.items()
+    }
+    return found if all(found.values()) else {}
+
+
+def _profile(volumes: Volumes) -> dict[str, Any]:
     found = _profile_of(_scores(volumes, list(volumes)))
     return {"tau": found.tau, "share": found.share, "ci": [found.low, found.high]}
 
@@ -194,17 +252,17 @@ def _improvement(ours: Scores, theirs: Scores) -> Estimate:
     return probability_of_improvement(np.array(ours), np.array(theirs))
 
 
-def _scores(volumes: Mapping[str, list[float]], environments: Sequence[str]) -> Scores:
+def _scores(volumes: Volumes, environments: Sequence[str]) -> Scores:
     """Seeds × environments; of an agent with more seeds here than there, the first of each."""
     runs = min(len(volumes[environment]) for environment in environments)
-    return tuple(zip(*(volumes[environment][:runs] for environment in environments), strict=True))
+    return tuple(zip(*(list(volumes[environment].values())[:runs] for environment in environments), strict=True))
 
 
 def _by_environment(volumes: ByMethod) -> dict[str, dict[str, Summary]]:
     found: dict[str, dict[str, Summary]] = {}
     for method, environments in volumes.items():
         for environment, seeds in environments.items():
-            found.setdefault(environment, {})[method] = _summary(tuple(seeds))
+            found.setdefault(environment, {})[method] = _summary(tuple(seeds.values()))
     return found
 
 

@@ -1,7 +1,8 @@
 """A whole benchmark, pair by pair, into a folder that can be resumed.
 
 manifest.json                            the protocol, the data, versions, commit, and whether it is finished
-results.json, rows.parquet               what came out so far, rewritten after every pair
+results.json, rows.parquet               what came out so far, rewritten after every pair, or, where several
+                                         processes share the pairs, when all of them have ended
 cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
 cells/ENVIRONMENT/METHOD/manifest.json   the pair's own account, written when the pair is finished
 cells/ENVIRONMENT/METHOD/results.json    its settings, search, values and rows
@@ -10,8 +11,10 @@ cells/ENVIRONMENT/METHOD/policies.safetensors
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from mccpo.errors import InputError
 from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
 from mccpo.experiments.benchmark.environments import FROM_DATA, World, data_folder, world
+from mccpo.experiments.benchmark.jobs import Job, share_out
 from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
 from mccpo.experiments.benchmark.posing import Posed, anchors_json, pose
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -77,9 +81,12 @@ def run(
     resume: bool = False,
     outside: Sequence[Mapping[str, Any]] = (),
     told: Callable[[Trial], None] | None = None,
+    jobs: int = 1,
+    session_of_job: Callable[[], Session] = Session,
 ) -> dict[str, Any]:
     """Runs every pair that the folder does not hold yet, and gives the results; `told` hears of each as it ends.
 
+    With several `jobs`, as many processes share the pairs, each with a session that `session_of_job` opens there.
     `outside` are measurements of agents from elsewhere (`mccpo.experiments.benchmark.outside`), which join the table.
     Where a folder is resumed, pairs that are finished there stay in the results, whoever is asked for now.
     """
@@ -87,6 +94,11 @@ def run(
     _check_agents(outside, benchmark, finished)
     place = _place(folder, benchmark, finished, resume=resume)
     _check_opens(folder, benchmark, finished)
+    crashed: dict[Job, str] = {}
+    if jobs > 1:
+        place.mark(finished=False)
+        crashed = _by_processes(folder, benchmark, finished, jobs, session_of_job, told)
+        told = None  # has heard of them
     so_far = _SoFar()
     for environment in dict.fromkeys((*benchmark.environments, *finished)):
         asked = benchmark.methods if environment in benchmark.environments else ()
@@ -101,9 +113,10 @@ def run(
             continue
         so_far.environments[environment] = posed.as_json(benchmark.protocol)
         for method in dict.fromkeys((*asked, *finished.get(environment, ()))):
-            trial = _pair(folder, posed, method, benchmark, session)
+            trial = _pair(folder, posed, method, benchmark, session, crashed.get(Job(environment, method), ""))
             _enter(so_far, posed, trial, benchmark.protocol)
-            _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
+            if not jobs > 1 and method not in finished.get(environment, ()):  # else there is nothing new to be lost
+                _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
             if told is not None and method in asked:
                 told(trial)
         for agent in agents.joined(posed, outside, benchmark.protocol):
@@ -179,15 +192,70 @@ def _posed(folder: Path, environment: str, benchmark: Benchmark, session: Sessio
     return posed
 
 
-def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session) -> Trial:
-    """One method on one environment, as it was finished before or as it is now."""
+def _by_processes(
+    folder: Path,
+    benchmark: Benchmark,
+    finished: Mapping[str, list[str]],
+    jobs: int,
+    session_of_job: Callable[[], Session],
+    told: Callable[[Trial], None] | None,
+) -> dict[Job, str]:
+    """Has the pairs that are not finished done by processes; gives those whose process crashed, and why."""
+    asked, worlds = list[Job](), dict[str, World]()
+    for environment in benchmark.environments:
+        left = [method for method in benchmark.methods if method not in finished.get(environment, ())]
+        try:
+            worlds[environment] = benchmark.open(environment, benchmark.data)
+        except (Exception, SystemExit):  # which is a finding when it comes to this environment
+            continue
+        asked += [Job(environment), *(Job(environment, method) for method in left)] if left else []
+    crashed: dict[Job, str] = {}
+
+    def ended(job: Job, why: str) -> None:
+        if job.method is None:
+            return
+        if why:
+            crashed[job] = why
+        if told is not None:
+            kept = folder / folder_of(job.environment, job.method) / "results.json"
+            kind = _kind(benchmark, job.method)
+            told(_kept_trial(kept) if not why else Trial(job.environment, job.method, kind, "crashed", why))
+
+    share_out(asked, jobs, partial(_work, folder, replace(benchmark, open=_Opened(worlds)), session_of_job), ended)
+    return crashed
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Environments that were opened before: logs are made into one once, not in every process."""
+
+    worlds: Mapping[str, World]
+
+    def __call__(self, name: str, _data: Path | None) -> World:
+        return self.worlds[name]
+
+
+def _work(folder: Path, benchmark: Benchmark, session_of_job: Callable[[], Session], job: Job) -> None:
+    """What a process does for a job: leaves the anchors of an environment in the folder, or a finished pair."""
+    session = session_of_job()
+    posed = _posed(folder, job.environment, benchmark, session)
+    if job.method is not None:
+        _pair(folder, posed, job.method, benchmark, session)
+
+
+def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session, crashed: str = "") -> Trial:
+    """One method on one environment, as it was finished before, as it is now, or as having `crashed` in its process."""
     path = folder / folder_of(posed.name, method)
     about = {"environment": posed.name, "method": method, **benchmark.protocol.as_json()}
     kept = RunFolder(path, about, resume=(path / "manifest.json").exists())
     if kept.resumed:
-        found = read_json(path / "results.json", fix=f"delete {path} and resume")
-        return Trial.from_json(found["trial"])
-    trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+        return _kept_trial(path / "results.json")
+    begun = time.monotonic()
+    if crashed:
+        trial = Trial(posed.name, method, _kind(benchmark, method), "crashed", crashed)
+    else:
+        trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+        trial.whole_seconds, trial.device = time.monotonic() - begun, jax.devices()[0].device_kind
     # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
     jax.clear_caches()
     told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
@@ -198,12 +266,18 @@ def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session
     return trial
 
 
+def _kept_trial(path: Path) -> Trial:
+    return Trial.from_json(read_json(path, fix=f"delete {path.parent} and resume")["trial"])
+
+
 def _enter(so_far: _SoFar, posed: Posed, trial: Trial, protocol: Protocol) -> None:
     so_far.rows += rows_of(posed, trial, protocol)
     so_far.unseen += unseen_rows(posed, trial)
     entry = so_far.methods.setdefault(trial.method, {"kind": trial.kind, "settings": {}, "seconds": {}})
     entry["settings"][posed.name] = trial.setting
-    entry["seconds"][posed.name] = {"run": trial.seconds, "search": trial.search_seconds}
+    entry["seconds"][posed.name] = {
+        "run": trial.seconds, "search": trial.search_seconds, "all": trial.whole_seconds, "device": trial.device,
+    }  # fmt: skip
 
 
 def _results(benchmark: Benchmark, so_far: _SoFar, manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,8 @@ class Trial:
     - `setting`: the one chosen; `searched`: all that were tried, and what validation made of each.
     - `policies`: the parameters of every seed, by what they were trained for.
     - `seconds`: training of one run, that is one seed at one κ, without compiling; of a rule, which is not trained,
-      judging one seed; of a solver, solving for one κ. `search_seconds`: the whole search.
+      judging one seed; of a solver, solving for one κ. `search_seconds`: the whole search. `whole_seconds`: all of it,
+      compiling and judging too, on `device`.
     - `seeds`: the numbers of the seeds, where they are not 0, 1 …
     """
 
@@ -71,6 +72,8 @@ class Trial:
     policies: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float | None = None
     search_seconds: float | None = None
+    whole_seconds: float | None = None
+    device: str | None = None
     seeds: list[int] | None = None
 
     def as_json(self) -> dict[str, Any]:

@@ -1,0 +1,39 @@
+"""How far below its budgets a policy has to stay, so that chance will not show it to be above.
+
+A policy is chosen by the mean of some episodes and judged by that of others, of which tables take few. One whose true
+costs stand at the budgets is seen above them every second time. Training therefore aims, and validation chooses, some
+standard errors below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mccpo.algo.judging import judged_by
+from mccpo.algo.rollout import Rollout
+from mccpo.env import Environment
+
+FINAL_EPISODES = 1024  # by which a policy is chosen, of a hundred steps each
+
+
+def as_long(env: Environment[Any], episodes: int) -> int:
+    """So many episodes that their steps are those of `episodes` of a hundred steps: short ones say less each."""
+    return max(episodes, episodes * 100 // env.horizon)
+
+
+def error_of(spread: Float[Array, "*any"], seen: Any, later: Any) -> Float[Array, "*any"]:
+    """The standard error of the difference between a mean of episodes that were seen and one of those to come later."""
+    return spread * jnp.sqrt(1 / seen + 1 / later)
+
+
+def final_error(env: Environment[Any], rollout: Rollout) -> Float[Array, " costs"]:
+    """That error when the policy of a rollout is chosen and then judged, by how its finished episodes differ."""
+    ended = rollout.ended[:, None]
+    count = jnp.maximum(rollout.ended.sum(), 1)
+    costs = rollout.totals[:, 1:]
+    mean = costs.sum(axis=(0, 2)) / count
+    spread = jnp.sqrt(jnp.where(ended, (costs - mean[:, None]) ** 2, 0.0).sum(axis=(0, 2)) / count)
+    return error_of(spread, as_long(env, FINAL_EPISODES), judged_by(env))

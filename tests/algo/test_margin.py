@@ -1,0 +1,70 @@
+"""The margin below budgets: against plain NumPy, and at its limits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mccpo.algo import ppo
+from mccpo.algo.margin import FINAL_EPISODES, as_long, error_of, final_error
+from mccpo.algo.multipliers import budgets_of
+from mccpo.algo.ppo import CAREFUL, PPOSettings
+from mccpo.algo.rollout import Rollout
+from mccpo.env import make
+
+ENV = make("tutor-15")
+BUDGETS = budgets_of(ENV, {"c2": 0.5, "c4": 20.0})
+
+
+def rollout(totals):
+    """A rollout of whose episodes some ended, with these discounted costs."""
+    totals = np.asarray(totals, np.float32)
+    shape = (7, 1 + len(ENV.cost_names), len(totals) + 3)
+    whole, ended = np.zeros(shape, np.float32), np.zeros((7, shape[2]), bool)
+    for place, costs in enumerate(totals):
+        ended[place % 7, place], whole[place % 7, 1:, place] = True, costs
+    return Rollout(**dict.fromkeys(Rollout._fields, jnp.zeros(()))) ._replace(
+        ended=jnp.asarray(ended), totals=jnp.asarray(whole)
+    )  # fmt: skip
+
+
+COSTS = np.random.default_rng(5).normal([0.5, 12.0, 20.0], [0.05, 1.0, 2.0], (9, 3))
+
+
+def test_the_error_is_that_of_the_difference_of_two_means():
+    drawn = jax.random.normal(jax.random.key(0), (2000, 350)) * 3.0
+    difference = np.asarray(drawn[:, :100].mean(axis=1) - drawn[:, 100:].mean(axis=1))
+    assert difference.std() == pytest.approx(float(error_of(jnp.asarray(3.0), 100, 250)), rel=0.05)
+
+
+def test_it_goes_by_how_finished_episodes_differ():
+    expected = COSTS.std(axis=0) * np.sqrt(1 / FINAL_EPISODES + 1 / 200)
+    np.testing.assert_allclose(final_error(ENV, rollout(COSTS)), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("episodes", [0, 1])
+def test_one_episode_or_none_says_nothing_of_it(episodes):
+    np.testing.assert_array_equal(final_error(ENV, rollout(COSTS[:episodes])), 0.0)
+
+
+def test_what_is_judged_exactly_needs_a_margin_for_the_choice_alone():
+    gate = make("gate")
+    found = rollout(COSTS)
+    error = final_error(gate, found._replace(totals=found.totals[:, :2]))
+    np.testing.assert_allclose(error, COSTS[:, 0].std() / np.sqrt(as_long(gate, FINAL_EPISODES)), rtol=1e-3)
+
+
+def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
+    seen = rollout(COSTS)
+    error = np.asarray(final_error(ENV, seen))
+    plain = ppo.aim_of(ENV, BUDGETS, PPOSettings(tighten=0.1), seen)
+    np.testing.assert_allclose(plain.limit, 0.9 * np.asarray(BUDGETS.limit), rtol=1e-6)
+    for share in (0.5, 1.0):
+        aim = ppo.aim_of(ENV, BUDGETS, CAREFUL._replace(tighten=0.0, aside=share), seen)
+        wanted = np.asarray(BUDGETS.limit) - share * CAREFUL.caution * error
+        np.testing.assert_allclose(np.asarray(aim.limit)[[0, 2]], wanted[[0, 2]], rtol=1e-5)
+
+
+def test_it_never_aims_below_nothing():
+    tight = BUDGETS._replace(limit=jnp.array([1e-4, 0.0, 1e-4]))
+    assert (np.asarray(ppo.aim_of(ENV, tight, CAREFUL, rollout(COSTS)).limit) >= 0).all()

@@ -1,0 +1,199 @@
+"""What the report of a benchmark says in sentences: who is best, who nearly is, and how MC-CPO stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from mccpo.evaluation import summarise
+from mccpo.report.benchmark_data import Place
+from mccpo.report.benchmark_finding import finding, verdict
+from mccpo.report.benchmark_reading import board_of, measured
+from mccpo.report.benchmark_standing import interval, standing
+
+from .benchmark_folder import SEEDS, made_up
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (made_up(tmp_path_factory.mktemp("benchmark")) / "results.json").read_text()
+
+
+@pytest.fixture
+def results(told: str) -> dict[str, Any]:
+    return json.loads(told)
+
+
+def place_of(results: dict[str, Any], name: str) -> Place:
+    return next(place for place in board_of(results).places if place.name == name)
+
+
+def meet(results: dict[str, Any], environment: str, per_seed: list[float], kappa: float | None = None, method=None):
+    """Has methods meet the budgets of an environment in some seeds."""
+    for cell in results["cells"]:
+        here = cell["environment"] == environment and cell["status"] == "done"
+        if here and kappa in (None, cell["kappa"]) and method in (None, cell["method"]):
+            cell["satisfaction_strict"] |= {"mean": sum(per_seed) / len(per_seed), "per_seed": per_seed}
+
+
+def test_the_first_sentences_are_where_ours_is_best_and_how_it_stands(results):
+    won, stands, overall, budgets = finding(board_of(results))
+    assert "on 1 of the 3 environments: chain." in won
+    assert f"in {SEEDS} of {SEEDS} seeds (τ = 0)" in won
+    assert stands.startswith("Beside the best other method of each")
+    for place in board_of(results).run:
+        assert place.name in stands.split(standing(place).word)[1]
+    iqm = {method: results["aggregate"][method]["iqm"] for method in ("mc-cpo", "pid-lagrangian")}
+    assert f"its interquartile mean is {iqm['mc-cpo']:.3f}, 1st of the 12 methods" in overall
+    assert overall.endswith(f"next is PID-Lagrangian, {iqm['pid-lagrangian']:.3f}.")
+    results["aggregate"]["cpo"]["iqm"] = 0.9
+    overall = finding(board_of(results))[2]
+    assert "2nd of the 12 methods" in overall
+    assert overall.endswith("first is CPO, 0.900.")
+    assert budgets == "It meets every budget in all 27 runs, of a seed at a κ each."
+
+
+def test_it_is_said_where_ours_misses_a_budget(results):
+    meet(results, "chain", [1.0, 0.0, 1.0], kappa=0.7, method="mc-cpo")
+    won, *others = finding(board_of(results))
+    assert "on none of the 3 environments" in won
+    assert "It meets every budget in 26 of 27 runs, of a seed at a κ each; it misses some on chain (8/9)." in others
+
+
+def test_that_who_is_before_ours_is_given_the_model_is_said(results):
+    ours = results["hypervolume"]["chain"]["mc-cpo"]
+    more = summarise([value + 0.1 for value in ours["per_seed"]])
+    results["hypervolume"]["chain"]["lyapunov-lp"] = more
+    stands = finding(board_of(results))[1]
+    assert "to a method that is given the model on" in stands
+    assert "chain" in stands.split("given the model on")[1]
+
+
+def test_where_no_budget_is_met_that_is_said(results):
+    meet(results, "chain", [0.0] * SEEDS)
+    levels = "Nobody met κ = 0.5, 0.7 and 0.9 in any of their seeds"
+    assert verdict(place_of(results, "chain")) == f"{levels}."
+    assert f"On chain: n{levels[1:]}." in finding(board_of(results))
+
+
+def test_where_some_budgets_are_met_but_never_always_that_is_said(results):
+    meet(results, "chain", [1.0, 0.0, 1.0])
+    assert verdict(place_of(results, "chain")) == "No method meets every budget in every seed."
+    assert "On chain: no method meets every budget in every seed." in finding(board_of(results))
+
+
+def test_who_is_best_but_for_what_nobody_met_is_said(results):
+    meet(results, "chain", [0.0] * SEEDS, kappa=0.5)
+    place = place_of(results, "chain")
+    assert place.unmet == [0.5]
+    assert not place.best
+    assert [pair.method for pair in place.reachable] == ["mc-cpo"]
+    told = verdict(place)
+    assert told.startswith(
+        "Nobody met κ = 0.5 in any of its seeds. Of the methods that always meet the rest, the largest "
+    )
+    assert f"is that of MC-CPO: {results['hypervolume']['chain']['mc-cpo']['mean']:.3f}." in told
+    short = "nobody met κ = 0.5 in any of its seeds; of those that always meet the rest, MC-CPO is best"
+    assert f"On chain: {short}." in finding(board_of(results))
+
+
+def test_without_ours_the_others_are_named(results):
+    results["cells"] = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]
+    (told,) = finding(board_of(results))
+    assert told.startswith("MC-CPO took no part.")
+    assert "On tutor-15 the best is PID-Lagrangian." in told
+
+
+def test_a_tie_has_several_winners(results):
+    results["hypervolume"]["chain"]["cpo"] = results["hypervolume"]["chain"]["mc-cpo"]
+    place = place_of(results, "chain")
+    assert {pair.method for pair in place.best} == {"mc-cpo", "cpo"}
+    assert "is that of MC-CPO and CPO alike" in verdict(place)
+
+
+def test_who_dominates_nothing_is_best_nowhere(results):
+    nothing = summarise([0.0] * SEEDS)
+    results["hypervolume"]["chain"] = dict.fromkeys(results["hypervolume"]["chain"], nothing)
+    place = place_of(results, "chain")
+    assert place.pair("mc-cpo").safe
+    assert not place.best
+    assert not place.largest
+    told = "o method that meets every budget in every seed dominates anything"
+    assert verdict(place) == f"N{told}."
+    assert f"On chain: n{told}." in finding(board_of(results))
+
+
+def test_thrift_that_no_budget_asks_for_is_told_apart(results):
+    for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return
+        if (cell["environment"], cell["method"]) == ("chain", "planning"):
+            cell["cost_share"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
+            cell["share"] |= {"mean": 0.6, "per_seed": [0.6] * SEEDS}
+    place = place_of(results, "chain")
+    assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
+    assert place.best[0].method == "mc-cpo"
+    assert verdict(place).endswith("it would be Planning: 0.600.")
+
+
+def test_of_one_environment_the_best_other_is_named(results):
+    results["environments"] = {"tutor-15": results["environments"]["tutor-15"]}
+    _, stands, budgets = finding(board_of(results))
+    assert stands.startswith("Beside PID-Lagrangian (")
+    assert budgets.startswith("It meets every budget")
+
+
+# ---- where MC-CPO stands
+
+
+def test_the_interval_of_a_difference_is_that_of_welch():
+    draw = np.random.default_rng(1)
+    ours, theirs = draw.normal(0.9, 0.01, 10), draw.normal(0.88, 0.05, 7)
+    expected = ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    assert interval(measured(summarise(ours)), measured(summarise(theirs))) == pytest.approx(tuple(expected))
+
+
+@pytest.mark.parametrize(
+    ("others", "word"),
+    [([0.1, 0.11, 0.12], "ahead"), ([0.99, 0.98, 0.97], "behind"), ([0.0, 0.99, 0.99], "level"), (None, "level")],
+)
+def test_ahead_level_and_behind(results, others, word):
+    volumes = results["hypervolume"]["chain"]
+    ours = volumes["mc-cpo"]
+    results["hypervolume"]["chain"] = {"mc-cpo": ours, "cpo": ours if others is None else summarise(others)}
+    found = standing(place_of(results, "chain"))
+    assert (found.word, found.of, found.other.method) == (word, 2, "cpo")
+    assert found.rank == 1 + (found.difference < 0)
+
+
+def test_seeds_without_spread_are_told_apart_by_their_means_alone():
+    assert interval(measured(summarise([0.5] * 3)), measured(summarise([0.4] * 3))) == pytest.approx((0.1, 0.1))
+
+
+def test_of_one_seed_nobody_knows_how_far_the_next_would_be(results):
+    results["hypervolume"]["chain"] = {method: summarise([0.5 + at]) for at, method in enumerate(("cpo", "mc-cpo"))}
+    found = standing(place_of(results, "chain"))
+    assert (found.interval, found.word, found.difference) == (None, "", 1.0)
+
+
+def test_published_results_without_the_newer_keys_are_read():
+    docs = Path(__file__).parents[2] / "docs" / "benchmark" / "tutors" / "results.json"
+    results = json.loads(docs.read_text())
+    for about in results["aggregate"].values():  # whatever is published now
+        for name in ("complete", "ours"):
+            about.pop(name, None)
+        about["environments"] = 1
+    for about in results["winners"].values():
+        for name in [name for name in about if name.startswith(("unmet", "reachable"))]:
+            del about[name]
+    board = board_of(results)
+    assert set(board.complete) | set(board.partial) == set(board.methods)
+    for method in board.complete:
+        assert all(method in methods for methods in results["hypervolume"].values())
+    for method in board.partial:
+        where = [name for name, methods in results["hypervolume"].items() if method in methods]
+        assert sorted(board.aggregate[method]["environments"]) == sorted(where)
+    assert finding(board)

@@ -1,0 +1,147 @@
+"""What the report of a benchmark says over environments: like is set beside like, and time told where it is known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+from mccpo.report import benchmark_words as words
+from mccpo.report.benchmark import render
+from mccpo.report.benchmark_data import Board
+from mccpo.report.benchmark_figures import profiles, strokes
+from mccpo.report.benchmark_overall import signed
+from mccpo.report.benchmark_reading import board_of
+from mccpo.report.benchmark_standing import standing
+from mccpo.report.vocabulary import method_label
+
+from .benchmark_folder import COSTS, SEEDS, STRENGTHS, made_up
+from .benchmark_page import Tables, row_of
+
+PARTIAL = ["lyapunov-lp", "maskable-ppo"]  # neither is on every environment
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder: Path = made_up(tmp_path_factory.mktemp("benchmark"))
+    return json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def board(results) -> Board:
+    return board_of(results)
+
+
+@pytest.fixture(scope="module")
+def tables(board):
+    return Tables(render(board)).tables
+
+
+def test_only_who_has_a_result_everywhere_is_ranked(results, board, tables):
+    assert sorted(board.complete) == sorted(set(STRENGTHS) - set(PARTIAL))
+    rows = tables["overall", "overall"][1:]
+    keys = [float(row[1]["key"]) for row in rows]
+    assert keys == sorted((results["aggregate"][method]["iqm"] for method in board.complete), reverse=True)
+    names = {row[0]["key"] for row in rows}
+    assert names.isdisjoint(map(method_label, PARTIAL))
+
+
+def test_the_others_stand_beside_ours_on_the_same_environments(results, tables):
+    rows = tables["overall", "unranked"][1:]
+    assert sorted(row[0]["key"] for row in rows) == sorted(map(method_label, PARTIAL))
+    row = row_of(rows, "Exact Lyapunov")
+    assert row[1]["text"] == "2gate, chain"
+    volumes = [results["hypervolume"][place]["mc-cpo"]["per_seed"] for place in ("gate", "chain")]
+    assert float(row[3]["key"]) == pytest.approx(scipy.stats.trim_mean(np.ravel(volumes), 0.25))
+
+
+def test_profiles_are_of_those_that_are_ranked(board):
+    drawn = profiles(board, strokes(board), iter("a"))
+    assert profiles(replace(board, aggregate={}), strokes(board), iter("a")) is None
+    few = replace(board, profiles={name: one for name, one in board.profiles.items() if name not in PARTIAL})
+    assert profiles(few, strokes(board), iter("a")) == drawn
+
+
+def test_without_anyone_on_all_environments_nobody_is_ranked(results):
+    some = {method: one | {"complete": False, "ours": None} for method, one in results["aggregate"].items()}
+    text = render(board_of(results | {"aggregate": some}))
+    assert "No method has a result on every environment, so that none can be ranked." in text
+    assert ("overall", "overall") not in Tables(text).tables
+
+
+def test_the_first_table_has_the_place_of_ours_on_each_environment(board, tables):
+    (head, *rows) = tables["", "standings"]
+    assert [row[0]["text"] for row in rows] == list(COSTS)
+    assert len(head) == 7
+    for row, place in zip(rows, board.run, strict=True):
+        found = standing(place)
+        assert row[0]["links"] == [f"#on-{place.name}"]
+        assert row[1]["text"].startswith(method_label(place.ranked[0].method))
+        assert row[2]["text"].startswith(method_label(place.best[0].method))
+        assert row[3]["text"] == f"{found.ours.volume:.3f}{found.rank} of {found.of}"
+        assert row[4]["text"].endswith(f"/{3 * SEEDS}")
+        assert row[5]["text"].startswith(method_label(found.other.method))
+        assert row[6]["text"].startswith(f"{found.word} ")
+        assert float(row[6]["key"]) == pytest.approx(found.difference)
+
+
+def test_what_nobody_met_is_in_the_first_table(results):
+    changed = json.loads(json.dumps(results))
+    for cell in changed["cells"]:
+        if (cell["environment"], cell["kappa"], cell["status"]) == ("chain", 0.5, "done"):
+            cell["satisfaction_strict"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
+    rows = Tables(render(board_of(changed))).tables
+    best = row_of(rows["", "standings"], "chain")[2]["text"]
+    assert best.startswith("MC-CPO")
+    assert best.endswith(", nobody met κ = 0.5")
+    assert "best that meets the rest" in row_of(rows["on-chain", "place"], "MC-CPO")[1]["text"]
+
+
+def test_where_ours_took_no_part_the_first_table_says_who_is_best(results):
+    without = {name: one for name, one in results["methods"].items() if name != "mc-cpo"}
+    cells = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]
+    found = Tables(render(board_of(results | {"methods": without, "cells": cells}))).tables["", "standings"]
+    assert {len(row) for row in found} == {3}
+
+
+def test_what_is_not_zero_does_not_look_like_zero():
+    assert signed(-0.0013, -0.0025, -0.0004) == ["−0.0013", "−0.0025", "−0.0004"]
+    assert signed(0.0, -0.01, 0.01) == ["0.000", "−0.010", "+0.010"]
+    assert signed(0.004) == ["+0.004"]
+
+
+# ---- what it took
+
+
+def test_time_is_told_by_device_and_of_how_many_pairs(board):
+    # Ten methods on the accelerator and three rules, 100 s on each of three environments; an outside agent says none.
+    assert words.took(board) == "50 min on NVIDIA H200, 15 min on cpu (39 of 42 pairs); wall-clock 1 h 10 min"
+    assert ("pairs of method and environment took", words.took(board)) in words.protocol(board)
+
+
+def test_where_time_is_not_known_nothing_is_said_of_it(board):
+    older = {name: about | {"seconds": {"gate": {"run": 2.5, "search": None}}} for name, about in board.methods.items()}
+    without = replace(board, methods=older)
+    assert words.took(without) == ""
+    assert not any("took" in name for name, _ in words.protocol(without))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.24, "0.2 s"),
+        (9.97, "10 s"),
+        (48, "48 s"),
+        (99.7, "2 min"),
+        (720, "12 min"),
+        (3599, "1 h"),
+        (4320, "1 h 12 min"),
+    ],
+)
+def test_a_length_of_time_is_as_one_says_it(seconds, told):
+    assert words.duration(seconds) == told
