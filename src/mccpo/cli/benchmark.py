@@ -20,7 +20,7 @@ from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.experiments import Session
-    from mccpo.experiments.benchmark.suite import Benchmark
+    from mccpo.experiments.benchmark.pairs import Benchmark
     from mccpo.experiments.benchmark.trial import Trial
 
 
@@ -104,8 +104,8 @@ def _asked(
     """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
     from mccpo.experiments.benchmark import environments
     from mccpo.experiments.benchmark import methods as entrants
+    from mccpo.experiments.benchmark.pairs import Benchmark
     from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
-    from mccpo.experiments.benchmark.suite import Benchmark
 
     if name not in environments.SUITES:
         raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")

@@ -62,7 +62,9 @@ def test_feasibility_is_what_is_expected_to_be_left_of_the_budget():
     scale = np.asarray(ppo.value_scale(ENV, BUDGETS))[1:]
     expected = spent + discount[:, None] * np.asarray(evidence.rollout.values[:, 1:]) * scale[:, None]
     found = method.feasibility(ENV, BUDGETS, evidence)
-    np.testing.assert_allclose(found[:, 2], (2.0 * (1 - FPI().settings.tighten) - expected[:, 2]) / 2.0, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        found[:, 2], (2.0 * (1 - FPI().settings.tighten) - expected[:, 2]) / 2.0, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("limit", [2.0, 1e-6, 50.0])

@@ -10,10 +10,11 @@ import pytest
 
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.jobs import Job, share_out
-from mccpo.experiments.benchmark.suite import Benchmark, run
+from mccpo.experiments.benchmark.pairs import Benchmark
+from mccpo.experiments.benchmark.suite import run
 
 A, B = Job("a"), Job("b")
-PAIRS = [Job("a", "x"), Job("a", "y"), Job("b", "x")]
+PAIRS = [Job("a", "x"), Job("a", "y"), Job("b", "x"), Job("b", "y")]
 
 
 # In a file of their own: what a process is to do must be something that it can import.
@@ -30,6 +31,8 @@ def note(folder, job):
     begun = time.time()
     if job == Job("a", "y"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if job == Job("b", "x"):
+        raise ValueError("what is\\nwrong")
     if job.method is None:
         time.sleep(0.3)
     (folder / f"{job.environment}-{job.method}").write_text(f"{begun} {time.time()} {len(os.sched_getaffinity(0))}")
@@ -61,7 +64,7 @@ def theirs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def shared(theirs, tmp_path_factory):
     folder, ended = tmp_path_factory.mktemp("jobs"), {}
-    share_out([A, *PAIRS[:2], B, PAIRS[2]], 2, partial(theirs.note, folder), ended.__setitem__)
+    share_out([A, *PAIRS[:2], B, *PAIRS[2:]], 2, partial(theirs.note, folder), ended.__setitem__)
     times = {path.name: [float(time) for time in path.read_text().split()] for path in folder.iterdir()}
     return ended, times
 
@@ -69,14 +72,15 @@ def shared(theirs, tmp_path_factory):
 def test_pairs_wait_for_what_their_environment_needs_first_and_not_for_another_environment(shared):
     _, times = shared
     assert times["a-None"][1] <= times["a-x"][0]
-    assert times["b-None"][1] <= times["b-x"][0]
+    assert times["b-None"][1] <= times["b-y"][0]
     assert times["b-None"][0] < times["a-x"][1]  # the second place was not left empty
 
 
 def test_a_process_that_dies_is_told_of_and_the_others_go_on(shared):
     ended, times = shared
-    assert ended == {A: "", B: "", PAIRS[0]: "", PAIRS[1]: "its process was ended by SIGKILL", PAIRS[2]: ""}
-    assert set(times) == {"a-None", "b-None", "a-x", "b-x"}
+    failed = {PAIRS[1]: "its process was ended by SIGKILL", PAIRS[2]: "ValueError: what is wrong"}
+    assert ended == {A: "", B: "", PAIRS[0]: "", PAIRS[3]: ""} | failed
+    assert set(times) == {"a-None", "b-None", "a-x", "b-y"}
 
 
 def test_cores_are_shared_out(shared):

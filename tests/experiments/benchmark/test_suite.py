@@ -17,8 +17,9 @@ from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.environments import NoData, World
 from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
+from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.posing import pose
-from mccpo.experiments.benchmark.suite import Benchmark, run
+from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly
 

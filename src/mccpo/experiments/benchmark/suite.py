@@ -11,55 +11,29 @@ cells/ENVIRONMENT/METHOD/policies.safetensors
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import jax
-from safetensors.numpy import save
 
 from mccpo import atomic
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
-from mccpo.experiments.benchmark.environments import FROM_DATA, World, data_folder, world
-from mccpo.experiments.benchmark.jobs import Job, share_out
-from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
-from mccpo.experiments.benchmark.posing import Posed, anchors_json, pose
+from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
+from mccpo.experiments.benchmark.jobs import Job, by_processes
+from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, posed_in
+from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.results import summed_up, unseen_of
-from mccpo.experiments.benchmark.rows import folder_of, rows_of, unseen_rows, write_rows
-from mccpo.experiments.benchmark.trial import Trial, attempt, line
+from mccpo.experiments.benchmark.rows import rows_of, unseen_rows, write_rows
+from mccpo.experiments.benchmark.trial import Trial, line
 from mccpo.experiments.options import Session
 from mccpo.experiments.runs import RunFolder
 from mccpo.strict_json import dump_json, read_json
 
 Rows = list[dict[str, Any]]
 _NO_BENCHMARK = "name the folder of a benchmark"
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Who is compared where, and how. `suite` is a name for it; `data` the folder of real data."""
-
-    suite: str
-    methods: tuple[str, ...]
-    environments: tuple[str, ...]
-    protocol: Protocol
-    data: Path | None = None
-    load: Callable[[str], Entrant] = field(default=entrant)
-    open: Callable[[str, Path | None], World] = field(default=world)
-
-    def __post_init__(self) -> None:
-        for what, names in (("method", self.methods), ("environment", self.environments)):
-            if not names:
-                raise InputError(f"no {what} is named", fix="name one or more, joined by commas")
-            for name in names:
-                if Path(name).name != name:  # each has a folder of that name
-                    raise InputError(f"the {what} '{name}' has the name of a path", fix="leave it out, or rename it")
 
 
 @dataclass(eq=False)
@@ -94,16 +68,15 @@ def run(
     _check_agents(outside, benchmark, finished)
     place = _place(folder, benchmark, finished, resume=resume)
     _check_opens(folder, benchmark, finished)
-    crashed: dict[Job, str] = {}
+    failed: dict[Job, str] = {}
     if jobs > 1:
-        place.mark(finished=False)
-        crashed = _by_processes(folder, benchmark, finished, jobs, session_of_job, told)
+        failed = by_processes(place, benchmark, finished, jobs, session_of_job, told)
         told = None  # has heard of them
     so_far = _SoFar()
     for environment in dict.fromkeys((*benchmark.environments, *finished)):
         asked = benchmark.methods if environment in benchmark.environments else ()
         try:
-            posed = _posed(folder, environment, benchmark, session)
+            posed = posed_in(folder, environment, benchmark, session)
         except (Exception, SystemExit) as error:  # it has no data, or fails in any other way, and the others go on
             if environment in finished:  # whose results would be lost
                 raise
@@ -113,9 +86,9 @@ def run(
             continue
         so_far.environments[environment] = posed.as_json(benchmark.protocol)
         for method in dict.fromkeys((*asked, *finished.get(environment, ()))):
-            trial = _pair(folder, posed, method, benchmark, session, crashed.get(Job(environment, method), ""))
+            trial = pair_in(folder, posed, method, benchmark, session, failed.get(Job(environment, method), ""))
             _enter(so_far, posed, trial, benchmark.protocol)
-            if not jobs > 1 and method not in finished.get(environment, ()):  # else there is nothing new to be lost
+            if jobs == 1 and method not in finished.get(environment, ()):  # else there is nothing new to be lost
                 _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
             if told is not None and method in asked:
                 told(trial)
@@ -181,95 +154,6 @@ def _why(error: BaseException) -> str:
     return error.what if isinstance(error, InputError) else line(f"{type(error).__name__}: {error}")
 
 
-def _posed(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Posed:
-    """An environment and its anchors, which an earlier call may have left."""
-    path = folder / "cells" / environment / "anchor.json"
-    kept = read_json(path, fix="delete it") if path.exists() else None
-    world = benchmark.open(environment, benchmark.data)
-    posed = pose(environment, world, benchmark.protocol, session, kept)
-    if posed.model is None and kept is None:
-        atomic.write_text(path, dump_json(anchors_json(posed), indent=2) + "\n")
-    return posed
-
-
-def _by_processes(
-    folder: Path,
-    benchmark: Benchmark,
-    finished: Mapping[str, list[str]],
-    jobs: int,
-    session_of_job: Callable[[], Session],
-    told: Callable[[Trial], None] | None,
-) -> dict[Job, str]:
-    """Has the pairs that are not finished done by processes; gives those whose process crashed, and why."""
-    asked, worlds = list[Job](), dict[str, World]()
-    for environment in benchmark.environments:
-        left = [method for method in benchmark.methods if method not in finished.get(environment, ())]
-        try:
-            worlds[environment] = benchmark.open(environment, benchmark.data)
-        except (Exception, SystemExit):  # which is a finding when it comes to this environment
-            continue
-        asked += [Job(environment), *(Job(environment, method) for method in left)] if left else []
-    crashed: dict[Job, str] = {}
-
-    def ended(job: Job, why: str) -> None:
-        if job.method is None:
-            return
-        if why:
-            crashed[job] = why
-        if told is not None:
-            kept = folder / folder_of(job.environment, job.method) / "results.json"
-            kind = _kind(benchmark, job.method)
-            told(_kept_trial(kept) if not why else Trial(job.environment, job.method, kind, "crashed", why))
-
-    share_out(asked, jobs, partial(_work, folder, replace(benchmark, open=_Opened(worlds)), session_of_job), ended)
-    return crashed
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """Environments that were opened before: logs are made into one once, not in every process."""
-
-    worlds: Mapping[str, World]
-
-    def __call__(self, name: str, _data: Path | None) -> World:
-        return self.worlds[name]
-
-
-def _work(folder: Path, benchmark: Benchmark, session_of_job: Callable[[], Session], job: Job) -> None:
-    """What a process does for a job: leaves the anchors of an environment in the folder, or a finished pair."""
-    session = session_of_job()
-    posed = _posed(folder, job.environment, benchmark, session)
-    if job.method is not None:
-        _pair(folder, posed, job.method, benchmark, session)
-
-
-def _pair(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session, crashed: str = "") -> Trial:
-    """One method on one environment, as it was finished before, as it is now, or as having `crashed` in its process."""
-    path = folder / folder_of(posed.name, method)
-    about = {"environment": posed.name, "method": method, **benchmark.protocol.as_json()}
-    kept = RunFolder(path, about, resume=(path / "manifest.json").exists())
-    if kept.resumed:
-        return _kept_trial(path / "results.json")
-    begun = time.monotonic()
-    if crashed:
-        trial = Trial(posed.name, method, _kind(benchmark, method), "crashed", crashed)
-    else:
-        trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
-        trial.whole_seconds, trial.device = time.monotonic() - begun, jax.devices()[0].device_kind
-    # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
-    jax.clear_caches()
-    told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
-    if trial.policies:
-        atomic.write_bytes(path / "policies.safetensors", save(trial.policies))
-    atomic.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
-    kept.mark(finished=True)
-    return trial
-
-
-def _kept_trial(path: Path) -> Trial:
-    return Trial.from_json(read_json(path, fix=f"delete {path.parent} and resume")["trial"])
-
-
 def _enter(so_far: _SoFar, posed: Posed, trial: Trial, protocol: Protocol) -> None:
     so_far.rows += rows_of(posed, trial, protocol)
     so_far.unseen += unseen_rows(posed, trial)
@@ -301,17 +185,10 @@ def _absent(environment: str, why: str, benchmark: Benchmark) -> Rows:
     """The rows of an environment that there is no data for, or that cannot be posed."""
     return [
         {
-            "environment": environment, "method": method, "kind": _kind(benchmark, method), "kappa": kappa,
+            "environment": environment, "method": method, "kind": kind_of(benchmark, method), "kappa": kappa,
             "seed": seed, "status": "does not apply", "why": why, "settings": "{}", "folder": "", "seconds": None,
         }
         for method in benchmark.methods
         for kappa in benchmark.protocol.kappa
         for seed in range(benchmark.protocol.seeds)
     ]  # fmt: skip
-
-
-def _kind(benchmark: Benchmark, method: str) -> Kind:
-    try:
-        return benchmark.load(method).kind
-    except (Exception, SystemExit):  # whatever is wrong with it shows where there is data to run it on
-        return "learner"
