@@ -16,6 +16,11 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
+# Most of the time of these tests is spent on compiling small programs that run for a moment: they are compiled in less
+# time, to run in more. With `explore` they are compiled as users' are.
+if settings.default.derandomize:
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+
 MOST_MAPS = 20_000
 
 

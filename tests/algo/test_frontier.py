@@ -56,7 +56,7 @@ class Enumerated:
         self.chance = np.asarray(chance, float)
         self.successor = np.where(steps.terminated, -1, successor)
         self.signals = np.concatenate([steps.reward[..., None], steps.costs], axis=-1).astype(float)
-        self.first = int(env.index(env.reset(jax.random.key(0))[0]))
+        self.first = int(eqx.filter_jit(lambda env, key: env.index(env.reset(key)[0]))(env, jax.random.key(0)))
         weights = np.where(self.mask, np.exp(self.theta), 0.0)
         self.policy = weights / weights.sum(axis=1, keepdims=True)
         self.trajectories = list(self._from(self.first, self.mask[self.first], 1.0, ()))
@@ -103,10 +103,7 @@ class Enumerated:
     def expected(self, episodes, baseline):
         """The exact expectation, over trajectories of the executed policy, of what `estimate` returns."""
         with jax.enable_x64(True):
-            each = jax.vmap(
-                lambda one: estimate(one, jnp.asarray(baseline), self.prices, self.env.gamma, BASELINE_RATE)
-            )
-            found = each(jax.tree.map(jnp.asarray, episodes))
+            found = estimates(jax.tree.map(jnp.asarray, episodes), baseline, self.prices, self.env.gamma)
             return jax.tree.map(lambda leaf: np.tensordot(self.probability, np.asarray(leaf), 1), found)
 
     def lagrangian_gradient(self):
@@ -122,7 +119,7 @@ class Enumerated:
             return V[self.first]
 
         with jax.enable_x64(True):
-            return np.asarray(jax.grad(value)(jnp.asarray(self.theta)))
+            return np.asarray(jax.jit(jax.grad(value))(jnp.asarray(self.theta)))
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS, ids=str)
@@ -197,7 +194,7 @@ def test_the_entropy_gradient_is_that_of_the_learnt_policy_in_the_states_it_visi
         return -(visits[:, None] * policy * jnp.log(jnp.where(case.mask, policy, 1.0))).sum()
 
     found = case.expected(case.episodes(), baselines(case)["zero"])
-    np.testing.assert_allclose(found.entropy_gradient, jax.grad(entropy)(jnp.asarray(case.theta)), atol=1e-5)
+    np.testing.assert_allclose(found.entropy_gradient, jax.jit(jax.grad(entropy))(jnp.asarray(case.theta)), atol=1e-5)
 
 
 def test_episodes_played_are_the_enumerated_ones(case):

@@ -20,6 +20,12 @@ ENV = make("tutor-15", K0=0.62, horizon=7)
 BUDGETS = budgets_of(ENV, {"c2": 0.05, "c4": 1.0})
 
 
+value = jax.jit(objective, static_argnums=0)
+gradient = jax.jit(jax.grad(objective, argnums=3), static_argnums=0)
+chosen = jax.jit(choose)
+appraised = jax.jit(advantages)
+
+
 def method(name):
     return as_numbers(METHODS[name], ENV)
 
@@ -57,13 +63,13 @@ def rollout_numbers(seed=0, time=12, signals=3, batch=4):
 @pytest.mark.parametrize(("gamma", "gae"), [(0.99, 0.95), (0.9, 0.0), (1.0, 1.0)])
 def test_advantages_are_those_of_a_plain_double_loop(gamma, gae):
     numbers = rollout_numbers()
-    found = advantages(*map(jnp.asarray, numbers), gamma, gae)
+    found = appraised(*numbers, gamma, gae)
     np.testing.assert_allclose(found, plain_advantages(*numbers, gamma, gae), rtol=1e-4, atol=1e-5)
 
 
 def test_advantages_at_one_and_one_are_monte_carlo_returns():
     signals, values, ended, last = rollout_numbers(seed=1)
-    found = np.asarray(advantages(*map(jnp.asarray, (signals, values, ended, last)), 1.0, 1.0)) + values
+    found = np.asarray(appraised(signals, values, ended, last, 1.0, 1.0)) + values
     for b in range(ended.shape[1]):
         to_go = last[:, b]
         for t in reversed(range(len(ended))):
@@ -91,7 +97,7 @@ def plain_policy(logits, mask):
 def test_a_choice_stays_inside_the_mask_and_knows_its_probabilities(rate):
     logits, mask, frontier = crowd(seed=0, batch=5000)
     uniform = np.random.default_rng(1).uniform(size=5000)
-    action, log_prob, weight = map(np.asarray, choose(*map(jnp.asarray, (logits, mask, frontier)), rate, uniform))
+    action, log_prob, weight = map(np.asarray, chosen(logits, mask, frontier, rate, uniform))
     each = np.arange(5000)
     assert mask[action, each].all()
     probs = plain_policy(logits, mask)
@@ -109,7 +115,7 @@ def test_no_logit_leads_outside_the_mask(logit):
     _, mask, frontier = crowd(seed=2, batch=500)
     uniform = np.linspace(0, 1, 500, dtype=np.float32)
     for logits in (np.where(mask, 0.0, logit), np.where(np.arange(6)[:, None] == 2, logit, 0.0)):
-        action, _, weight = choose(*map(jnp.asarray, (logits, mask, frontier)), 0.1, jnp.asarray(uniform))
+        action, _, weight = chosen(logits, mask, frontier, 0.1, uniform)
         assert mask[np.asarray(action), np.arange(500)].all()
         assert np.isfinite(np.asarray(weight)).all()
 
@@ -117,12 +123,12 @@ def test_no_logit_leads_outside_the_mask(logit):
 def test_actions_are_drawn_with_the_mixed_probabilities():
     """One state and evenly spaced uniform numbers: each action comes as often as π̃ says, to within one draw."""
     draws = 10_000
-    logits = jnp.array([0.0, 1.0, -1.0, 3.0])[:, None]
-    mask = jnp.array([True, True, True, False])[:, None]
-    frontier = jnp.array([False, False, True, False])[:, None]
-    wide = [jnp.broadcast_to(each, (4, draws)) for each in (logits, mask, frontier)]
-    action = choose(*wide, 0.25, (jnp.arange(draws) + 0.5) / draws).action
-    probs = plain_policy(np.asarray(logits), np.asarray(mask))[:, 0]
+    logits = np.array([0.0, 1.0, -1.0, 3.0])[:, None]
+    mask = np.array([True, True, True, False])[:, None]
+    frontier = np.array([False, False, True, False])[:, None]
+    wide = [np.broadcast_to(each, (4, draws)) for each in (logits, mask, frontier)]
+    action = chosen(*wide, 0.25, (np.arange(draws) + 0.5) / draws).action
+    probs = plain_policy(logits, mask)[:, 0]
     expected = 0.75 * probs + np.array([0, 0, 0.25, 0])
     np.testing.assert_allclose(np.bincount(action, minlength=4), expected * draws, atol=1.5)
 
@@ -232,6 +238,7 @@ def batch_of(seed, *, rows=2, batch=5, spread=0.4):
     )
 
 
+@jax.jit
 def plain_log_prob(parameters, features, mask, action):
     def one(row, allowed, chosen):
         logits = jnp.where(allowed, NETWORK.apply(parameters, row)[0], -1e30)
@@ -246,18 +253,19 @@ def test_the_gradient_is_that_of_finite_differences(seed):
         parameters, batch = batch_of(seed)
         assert parameters.dtype == jnp.float64
         loss = jax.jit(partial(objective, NETWORK, PPOSettings(), 0.01, batch=batch))
-        gradient = jax.grad(loss)(parameters)
+        slopes = jax.jit(jax.grad(loss))(parameters)
         for direction in np.random.default_rng(9).normal(size=(8, NETWORK.size)):
             step = 1e-6 * direction
             slope = (loss(parameters + step) - loss(parameters - step)) / 2e-6
-            assert float(gradient @ direction) == pytest.approx(float(slope), rel=1e-5, abs=1e-7)
+            assert float(slopes @ direction) == pytest.approx(float(slope), rel=1e-5, abs=1e-7)
 
 
 def test_the_objective_is_the_sum_of_its_three_parts():
     parameters, batch = batch_of(2)
+    batch = jax.tree.map(np.asarray, batch)
     surrogate, entropy, misses = [], [], np.zeros(2)
     for row in range(2):
-        logits, values = NETWORK.apply(parameters, batch.features[row])
+        logits, values = jax.jit(NETWORK.apply)(parameters, batch.features[row])
         misses += 0.5 * ((np.asarray(values) - np.asarray(batch.targets[row])) ** 2).sum(axis=1)
         probs = plain_policy(np.asarray(logits), np.asarray(batch.mask[row]))
         for b in range(5):
@@ -268,17 +276,17 @@ def test_the_objective_is_the_sum_of_its_three_parts():
             surrogate.append(batch.weight[row, b] * gain)
     expected = -np.mean(surrogate) + 5.0 * misses.sum() / 10 - 0.03 * np.mean(entropy)
     settings = PPOSettings(clip=0.2, value_weight=5.0)
-    assert float(objective(NETWORK, settings, 0.03, parameters, batch)) == pytest.approx(expected, rel=1e-4)
+    assert float(value(NETWORK, settings, 0.03, parameters, batch)) == pytest.approx(expected, rel=1e-4)
 
 
 def test_at_the_old_policy_the_gradient_is_the_plain_policy_gradient():
     parameters, batch = batch_of(3, spread=0.0)
-    found = jax.grad(objective, argnums=3)(NETWORK, PLAIN, 0.0, parameters, batch)
+    found = gradient(NETWORK, PLAIN, 0.0, parameters, batch)
 
     def plain(parameters):
         return -(batch.weight * batch.advantage * plain_log_prob(parameters, *batch[:3])).mean()
 
-    np.testing.assert_allclose(found, jax.grad(plain)(parameters), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found, jax.jit(jax.grad(plain))(parameters), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e2, 1e4, 1e30])
@@ -288,9 +296,9 @@ def test_extreme_logits_give_a_finite_gradient(size):
     parameters = parameters.at[-6:-2].set(jnp.array([size, -size, size / 2, 0.0]))
     for log_prob, weight in ((batch.log_prob, batch.weight), (batch.log_prob - 500.0, 0.0 * batch.weight)):
         strange = batch._replace(log_prob=log_prob, weight=weight)
-        loss, gradient = jax.value_and_grad(objective, argnums=3)(NETWORK, PPOSettings(), 0.01, parameters, strange)
-        assert np.isfinite(loss)
-        assert np.isfinite(np.asarray(gradient)).all()
+        given = (NETWORK, PPOSettings(), 0.01, parameters, strange)
+        assert np.isfinite(value(*given))
+        assert np.isfinite(np.asarray(gradient(*given))).all()
 
 
 # Prices.

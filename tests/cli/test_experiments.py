@@ -49,6 +49,7 @@ def test_budgets_out_of_reach_exit_3_with_their_certificate(capsys: pytest.Captu
     assert found["scaling"] == pytest.approx(1.9603980)
 
 
+@pytest.mark.usefixtures("figures")
 def test_compare_leaves_a_run_folder_that_can_be_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "gate", *SMALL, "--out", "run", "--json"]) == 0
     printed = _json(capsys)

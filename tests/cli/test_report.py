@@ -9,6 +9,7 @@ import pytest
 
 from mccpo.cli import main
 
+pytestmark = pytest.mark.usefixtures("figures")
 CELL = {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}
 
 

@@ -140,7 +140,7 @@ def test_features_and_costs_stay_within_their_bounds(env, episodes):
     _, _, steps = episodes
     assert ((steps.obs.features >= 0) & (steps.obs.features <= 1)).all()
     assert (steps.costs >= 0).all()
-    assert (steps.costs <= env.cost_bounds).all()
+    assert (steps.costs <= np.float32(env.cost_bounds)).all()
     assert np.isfinite(steps.reward).all()
 
 

@@ -45,7 +45,7 @@ def test_what_never_opens_counts_as_the_horizon(first):
 def test_a_concept_unlocks_at_the_step_it_becomes_ready():
     """Concept 4 needs 1 alone, and 0.92^n · 0.8 ≤ 0.3 first holds at n = 12: it is ready as step 12 begins."""
     env = make("tutor-15")
-    seen = conduct(env, FREE, always(env, 1), episodes=2, seed=0)
+    seen = conduct(env, FREE, always(env, 1), episodes=3, seed=0)
     assert seen.ready[:, 4].argmax() == 12
     np.testing.assert_allclose(seen.unlock, (12 + 11 * env.horizon) / 15)
 
@@ -75,11 +75,9 @@ def test_a_tutor_without_groups_has_everyone(first):
     assert list(by_group(env, seen)) == ["all"]
 
 
-def test_what_is_watched_is_worth_what_is_judged():
-    env = make("tutor-15", horizon=30)
-    policy = always(env, 0)
-    seen = conduct(env, FREE, policy, episodes=4, seed=0)
-    judged = evaluate_neural(env, [FREE], policy[None, None], episodes=4, seed=0)
+def test_what_is_watched_is_worth_what_is_judged(first):
+    env, seen = first
+    judged = evaluate_neural(env, [FREE], always(env, 0)[None, None], episodes=3, seed=0)
     np.testing.assert_allclose(seen.episodes.ret, judged.ret[0, 0], rtol=1e-6)
     np.testing.assert_allclose(seen.episodes.costs, judged.costs[0, 0], rtol=1e-6)
 

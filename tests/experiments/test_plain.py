@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mccpo.algo import METHODS, TabularSettings, as_numbers, budgets_of, tabular
-from mccpo.env import FiniteEnvironment, make
 from mccpo.algo.method import Method
+from mccpo.env import FiniteEnvironment, make
 from mccpo.exact import enumerate_model
 from mccpo.experiments.plain import PlainLearner
 

@@ -19,19 +19,28 @@ from mccpo.experiments.curve_file import read_curves
 from mccpo.experiments.runs import RunFolder, load_policies, read_checkpoint
 
 METHODS = ("unconstrained", "mc-cpo")
+OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)
 
 
 def _train(resume: Arrays | None = None) -> tuple[list[Snapshot[Any, Any]], Any]:
     env = make("gate")
     assert isinstance(env, FiniteEnvironment)
-    plan = Options(methods=METHODS, seeds=2, episodes=1_600).plan("gate")
+    plan = OPTIONS.plan("gate")
     kept: list[Snapshot[Any, Any]] = []
     methods = [method_spec(name) for name in METHODS]
     return kept, train_tabular(env, methods, {"c": 0.0}, plan, resume=resume, after_point=kept.append)
 
 
-def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(tmp_path: Path) -> None:
-    snapshots, whole = _train()
+@pytest.fixture(scope="module")
+def unbroken() -> tuple[list[Snapshot[Any, Any]], Any]:
+    """What could be resumed from after each point, and what training gave."""
+    return _train()
+
+
+def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(
+    unbroken: tuple[list[Snapshot[Any, Any]], Any], tmp_path: Path
+) -> None:
+    snapshots, whole = unbroken
     folder = RunFolder(tmp_path / "run", {"run": "x"})
     folder.save("part", snapshots[36], last=True)
     _, resumed = _train(resume=folder.load("part"))
@@ -57,9 +66,9 @@ DAMAGE: dict[str, Callable[[Arrays], Arrays]] = {
 
 
 @pytest.fixture(scope="module")
-def arrays() -> Arrays:
+def arrays(unbroken: tuple[list[Snapshot[Any, Any]], Any]) -> Arrays:
     """A checkpoint in the middle of the table gate."""
-    snapshots, _ = _train()
+    snapshots, _ = unbroken
     return to_arrays(snapshots[36])
 
 
@@ -67,11 +76,10 @@ def arrays() -> Arrays:
 def test_a_checkpoint_that_does_not_fit_is_refused_by_its_part(
     arrays: Arrays, damage: Callable[[Arrays], Arrays]
 ) -> None:
-    options = Options(methods=METHODS, seeds=2, episodes=1_600)
     points: list[int] = []
     session = Session(load=lambda _: damage(arrays), progress=lambda _, point: points.append(point))
     with pytest.raises(InputError, match="checkpoint of 'gate' is not one of this part") as refused:
-        TABLES["gate"](options, session)
+        TABLES["gate"](OPTIONS, session)
     assert "delete it" in refused.value.fix
     assert len(points) == 1  # nothing was trained
 
@@ -131,8 +139,7 @@ def test_curves_come_back_in_their_unit(tmp_path: Path, unit: str) -> None:
 
 
 def test_curves_come_back_as_they_were(tmp_path: Path) -> None:
-    options = Options(methods=METHODS, seeds=2, episodes=800)
-    produced = TABLES["gate"](options, Session())
+    produced = TABLES["gate"](OPTIONS, Session())
     folder = RunFolder(tmp_path / "run", {"run": "gate"})
     manifest = folder.finish(produced.results, produced.curves)
     assert manifest["finished"]

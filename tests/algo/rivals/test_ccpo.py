@@ -54,9 +54,9 @@ def test_the_multipliers_follow_the_rule_of_the_episodes_near_each_knot():
     ended = rng.random(shape) < 0.4
     totals = rng.random((shape[0], 1 + costs, shape[1])) * ended[:, None]
     rollout = SimpleNamespace(ended=jnp.asarray(ended), totals=jnp.asarray(totals, jnp.float32))
-    found = learner.moved(
-        state, budgets, jnp.asarray(unit), nearness(jnp.asarray(kappa)), SimpleNamespace(rollout=rollout)
-    )
+    found = jax.jit(
+        lambda state, kappa: learner.moved(state, budgets, unit, nearness(kappa), SimpleNamespace(rollout=rollout))
+    )(state, kappa)
     for j, knot in enumerate(KNOTS):
         for i, name in enumerate(ENV.cost_names):
             weights, misses = [], []
@@ -77,8 +77,12 @@ def test_at_one_of_its_kappas_the_heads_alone_speak_and_between_two_both():
     parameters = 0.5 * jax.random.normal(jax.random.key(0), (network.size,))
     learner = jax.random.uniform(jax.random.key(1), (4, 1))
 
+    @jax.jit
+    def heads(parameters, kappa):
+        return network.apply(parameters, jnp.vstack([learner, jnp.full((1, 1), kappa)]))
+
     def said(parameters, kappa):
-        return np.concatenate(network.apply(parameters, jnp.vstack([learner, jnp.full((1, 1), kappa)])))[:, 0]
+        return np.concatenate(heads(parameters, kappa))[:, 0]
 
     parts = network.unpack(parameters)
     others = jnp.concatenate([*(part.ravel() for part in parts[:-1]), parts[-1].at[5:10].add(1.0)])
@@ -89,9 +93,10 @@ def test_at_one_of_its_kappas_the_heads_alone_speak_and_between_two_both():
 
 def test_the_first_policy_is_near_uniform_at_every_kappa():
     network = CCPO().network(WORLD)
-    parameters = network.init(jax.random.key(0))
-    features = jax.random.uniform(jax.random.key(1), (network.features, 9)).at[-1].set(jnp.linspace(0.4, 1.0, 9))
-    logits, values = network.apply(parameters, features)
+    parameters = jax.jit(network.init)(jax.random.key(0))
+    features = np.random.default_rng(1).random((network.features, 9), np.float32)
+    features[-1] = np.linspace(0.4, 1.0, 9)
+    logits, values = jax.jit(network.apply)(parameters, features)
     assert (logits.shape, values.shape) == ((network.actions, 9), (network.signals, 9))
     assert np.abs(logits).max() < 0.2
 
@@ -136,7 +141,7 @@ def test_the_settings_that_are_searched_are_six_and_its_documentation_has_its_pa
 
 
 def test_the_budgets_that_a_benchmark_calls_unseen_are_never_trained_at_and_others_are_refused():
-    states, _ = jax.vmap(WORLD.reset)(jax.random.split(jax.random.key(0), 500))
+    states, _ = jax.jit(jax.vmap(lambda key: WORLD.reset(key)))(jax.random.split(jax.random.key(0), 500))
     np.testing.assert_allclose(np.unique(states.kappa), KNOTS, rtol=1e-6)
     assert all(np.abs(np.array(KNOTS) - kappa).min() > 0.04 for kappa in UNSEEN)
     for kappa in (0.3, 1.2):

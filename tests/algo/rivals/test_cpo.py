@@ -125,7 +125,7 @@ def test_a_cost_without_a_budget_plays_no_part():
 def test_conjugate_gradients_solve():
     _, _, H, _ = problem(0, 0, 0.0)
     wanted = np.arange(6.0) - 2.0
-    found = conjugate_gradients(lambda v: jnp.asarray(H) @ v, jnp.asarray(wanted), 12)
+    found = jax.jit(lambda b: conjugate_gradients(lambda v: jnp.asarray(H) @ v, b, 12))(jnp.asarray(wanted))
     np.testing.assert_allclose(H @ np.asarray(found), wanted, atol=1e-3)
 
 
@@ -148,15 +148,14 @@ def test_fisher_products_are_those_of_the_divergences_second_derivative():
         action = jnp.zeros((cpo.FISHER_ROWS, 2), jnp.int32)
 
     Played.features, Played.mask = features, mask
-    product = cpo._fisher(network, theta, Played, key, 0.5)
-
     flat, allowed = (jnp.moveaxis(array, 0, -2).reshape(array.shape[1], -1) for array in (features, mask))
-    old = masked_softmax(network.apply(theta, flat)[0], allowed, axis=0)
 
     def divergence(parameters):
+        old = masked_softmax(network.apply(theta, flat)[0], allowed, axis=0)
         new = masked_softmax(network.apply(parameters, flat)[0], allowed, axis=0)
         return (old.probs * jnp.where(allowed, old.log_probs - new.log_probs, 0.0)).sum(axis=0).mean()
 
     vector = jnp.asarray(rng.normal(size=network.size), jnp.float32)
-    expected = jax.jvp(jax.grad(divergence), (theta,), (vector,))[1] + 0.5 * vector
-    np.testing.assert_allclose(product(vector), expected, rtol=1e-3, atol=1e-4)
+    expected = jax.jit(lambda v: jax.jvp(jax.grad(divergence), (theta,), (v,))[1] + 0.5 * v)(vector)
+    found = jax.jit(lambda v: cpo._fisher(network, theta, Played, key, 0.5)(v))(vector)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)

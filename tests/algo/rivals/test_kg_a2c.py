@@ -18,7 +18,7 @@ def played(parameters, rows=6, batch=4):
     mask = rng.uniform(size=(rows, 4, batch)) < 0.6
     action = rng.integers(4, size=(rows, batch))
     np.put_along_axis(mask, action[:, None], True, axis=1)
-    logits = np.stack([NETWORK.apply(np.asarray(parameters), row)[0] for row in features])
+    logits = np.stack([jax.jit(NETWORK.apply)(parameters, row)[0] for row in features])
     weights = np.where(mask, np.exp(logits), 0.0)
     probs = np.take_along_axis(weights / weights.sum(axis=1, keepdims=True), action[:, None], axis=1)[:, 0]
     advantage, targets = rng.normal(size=(rows, batch)), rng.normal(size=(rows, 2, batch))
@@ -38,7 +38,7 @@ def test_the_loss_is_the_weighted_log_likelihood():
     parameters = NETWORK.init(jax.random.key(0)) * 3
     batch, log_probs, advantage = played(parameters)
     alone = PPOSettings(value_weight=0.0)
-    loss = actor_critic(NETWORK, alone, jnp.zeros(()), parameters, batch)
+    loss = jax.jit(actor_critic, static_argnums=0)(NETWORK, alone, jnp.zeros(()), parameters, batch)
     np.testing.assert_allclose(loss, -(log_probs * advantage).mean(), rtol=1e-4)
 
 
