@@ -55,16 +55,15 @@ def test_what_is_judged_exactly_needs_a_margin_for_the_choice_alone():
 
 
 def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
-    seen = rollout(COSTS)
-    error = np.asarray(final_error(ENV, seen))
-    plain = ppo.aim_of(ENV, BUDGETS, PPOSettings(tighten=0.1), seen)
+    error = final_error(ENV, rollout(COSTS))
+    plain = ppo.aim_of(BUDGETS, PPOSettings(tighten=0.1), error)
     np.testing.assert_allclose(plain.limit, 0.9 * np.asarray(BUDGETS.limit), rtol=1e-6)
     for share in (0.5, 1.0):
-        aim = ppo.aim_of(ENV, BUDGETS, CAREFUL._replace(tighten=0.0, aside=share), seen)
-        wanted = np.asarray(BUDGETS.limit) - share * CAREFUL.caution * error
+        aim = ppo.aim_of(BUDGETS, CAREFUL._replace(tighten=0.0, aside=share), error)
+        wanted = np.asarray(BUDGETS.limit) - share * CAREFUL.caution * np.asarray(error)
         np.testing.assert_allclose(np.asarray(aim.limit)[[0, 2]], wanted[[0, 2]], rtol=1e-5)
 
 
 def test_it_never_aims_below_nothing():
     tight = BUDGETS._replace(limit=jnp.array([1e-4, 0.0, 1e-4]))
-    assert (np.asarray(ppo.aim_of(ENV, tight, CAREFUL, rollout(COSTS)).limit) >= 0).all()
+    assert (np.asarray(ppo.aim_of(tight, CAREFUL, final_error(ENV, rollout(COSTS))).limit) >= 0).all()

@@ -214,7 +214,7 @@ def _price(
     """The multipliers after this iteration's finished episodes; without any they stay as they are."""
     episodes = rollout.ended.sum()
     J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1)
-    aim = aim_of(env, budgets, settings, rollout)
+    aim = aim_of(budgets, settings, final_error(env, rollout))
     # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
     unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
@@ -222,9 +222,12 @@ def _price(
     return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
 
 
-def aim_of(env: Environment[Any], budgets: Budgets, settings: PPOSettings, rollout: Rollout) -> Budgets:
-    """The budgets that training aims at: below those asked for, so that chance does not show its policy above them."""
-    margin = settings.aside * settings.caution * final_error(env, rollout)
+def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"]) -> Budgets:
+    """The budgets that training aims at: below those asked for, so that chance does not show its policy above them.
+
+    `error` is the standard error by which its policy will be judged (`mccpo.algo.margin`).
+    """
+    margin = settings.aside * settings.caution * error
     return budgets._replace(limit=jnp.maximum(0.0, budgets.limit * (1.0 - settings.tighten) - margin))
 
 

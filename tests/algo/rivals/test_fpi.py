@@ -9,6 +9,7 @@ import pytest
 from mccpo.algo import budgets_of, ppo
 from mccpo.algo.rivals.fpi import FPI
 from mccpo.algo.rivals.ledger import ledger_of
+from mccpo.algo.rivals.on_policy import Seen
 from mccpo.env import make
 
 ENV = make("chain")
@@ -22,16 +23,15 @@ def evidence_of(seed=0, time=9, batch=3):
         signals=jnp.asarray(rng.uniform(size=(time, 4, batch)), jnp.float32),
         values=jnp.asarray(rng.uniform(size=(time, 4, batch)), jnp.float32),
         ended=jnp.asarray(rng.uniform(size=(time, batch)) < 0.3),
-        totals=jnp.zeros((time, 4, batch)),  # episodes that do not differ ask for no margin
     )
     before = SimpleNamespace(
         discount=jnp.asarray(ENV.gamma ** rng.integers(0, 3, size=batch), jnp.float32),
         totals=jnp.asarray(rng.uniform(size=(4, batch)), jnp.float32),
     )
     advantages = jnp.asarray(rng.normal(size=(time, 4, batch)), jnp.float32)
-    J_c = jnp.array([0.1, 0.0, 2.5])
+    seen = Seen(jnp.array([0.1, 0.0, 2.5]), jnp.zeros(3), jnp.ones(()))  # without an error, there is no margin
     appraisal = SimpleNamespace(advantages=advantages)
-    return SimpleNamespace(rollout=rollout, before=before, appraisal=appraisal, J_c=J_c, episodes=jnp.asarray(4.0))
+    return SimpleNamespace(rollout=rollout, before=before, appraisal=appraisal, seen=seen, episodes=jnp.asarray(4.0))
 
 
 def plain_ledger(evidence):

@@ -149,7 +149,7 @@ class CCPO(OnPolicy):
     ) -> tuple[Fitted, KnotPrices]:
         unit = price_unit(env, budgets)
         near = nearness(evidence.rollout.features[:, -1])
-        own = self.moved(state.own, self.aim(env, budgets, evidence), unit, near, evidence)
+        own = self.moved(state.own, self.aim(budgets, evidence), unit, near, evidence)
         prices = jnp.einsum("jtb,jc->tcb", near, own.value)
         estimates = evidence.appraisal.advantages
         advantage = estimates[:, 0] - (prices * estimates[:, 1:]).sum(axis=1)

@@ -109,7 +109,7 @@ class CPO(OnPolicy):
         natural = jax.vmap(lambda one: conjugate_gradients(product, one, CONJUGATE))(gradients)
         inner = gradients @ natural.T
         inner = 0.5 * (inner + inner.T)
-        off = (own.J_c - self.aim(env, budgets, evidence).limit) / budgets.scale
+        off = (own.J_c - self.aim(budgets, evidence).limit) / budgets.scale
         active = jnp.where(own.seen > 0, budgets.active, 0.0)
         radius = self.radius * jnp.maximum(1.0 - share, self.radius_end)
         step = best_step(inner[0, 0], inner[0, 1:], inner[1:, 1:], off, active, radius)
@@ -133,7 +133,7 @@ class CPO(OnPolicy):
     def _observe(self, own: CPOOwn, sizes: Sizes, evidence: Evidence) -> CPOOwn:
         """The averages after this iteration's finished episodes."""
         memory = jnp.where(own.seen > 0, self.memory, 0.0)
-        averaged = jnp.where(evidence.episodes > 0, memory * own.J_c + (1 - memory) * evidence.J_c, own.J_c)
+        averaged = jnp.where(evidence.episodes > 0, memory * own.J_c + (1 - memory) * evidence.seen.J_c, own.J_c)
         rate = 0.9 * own.rate + 0.1 * evidence.episodes / sizes.steps
         return own._replace(J_c=averaged, rate=rate, seen=own.seen + evidence.episodes)
 

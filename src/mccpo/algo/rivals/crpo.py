@@ -72,7 +72,7 @@ class CRPO(OnPolicy):
         spread = estimates.std(axis=(0, 2)) + 1e-8
         aims = (estimates - estimates.mean(axis=(0, 2), keepdims=True)) / spread[:, None]
         batch = ppo.batch_of(evidence.rollout, aims[:, 0], evidence.appraisal.targets)
-        excess = self.excess(env, budgets, evidence)
+        excess = self.excess(budgets, evidence)
         slope = env.discounted_horizon * spread[1:] / budgets.scale
 
         def loss(

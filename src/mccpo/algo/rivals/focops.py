@@ -87,7 +87,7 @@ class FOCOPS(OnPolicy):
         share: Float[Array, ""],
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         unit = price_unit(env, budgets)
-        prices = jnp.clip(state.own + self.dual_rate * self.excess(env, budgets, evidence) * unit, 0.0, self.cap * unit)
+        prices = jnp.clip(state.own + self.dual_rate * self.new_excess(budgets, evidence) * unit, 0.0, self.cap * unit)
         advantage = ppo.standard(penalised(evidence.appraisal.advantages, prices))
         network = self.network(env)
         batch = ppo.batch_of(evidence.rollout, advantage, evidence.appraisal.targets)

@@ -75,8 +75,8 @@ class FPI(OnPolicy):
         key: PRNGKeyArray,
         share: Float[Array, ""],
     ) -> tuple[Fitted, Float[Array, "2 costs"]]:
-        missed = self.excess(env, budgets, evidence)
-        border = jnp.clip(state.own[1] - self.calibration * missed, -FURTHEST, FURTHEST)
+        missed = self.excess(budgets, evidence)
+        border = jnp.clip(state.own[1] - self.calibration * self.new_excess(budgets, evidence), -FURTHEST, FURTHEST)
         left = self.feasibility(env, budgets, evidence) + (border - self.response * missed)[:, None]
         exceeds = (left <= 0) & (budgets.active[:, None] > 0)
         feasible = ~exceeds.any(axis=1)
@@ -95,4 +95,4 @@ class FPI(OnPolicy):
         ledger = ledger_of(env, evidence)
         values = evidence.rollout.values[:, 1:] * ppo.value_scale(env, budgets)[1:, None]
         expected = ledger.spent + ledger.discount[:, None] * values
-        return (self.aim(env, budgets, evidence).limit[:, None] - expected) / budgets.scale[:, None]
+        return (self.aim(budgets, evidence).limit[:, None] - expected) / budgets.scale[:, None]

@@ -113,7 +113,7 @@ class Lyapunov(OnPolicy):
         features, mask = ppo.wide((rollout.features, rollout.mask))
         policy = masked_softmax(self.network(env).apply(state.parameters, features)[0], mask, axis=0)
         estimates = advantages_of(self.critic(env), critic.parameters, features, policy.probs) * own.size[:, None, None]
-        left = jnp.where(own.seen > 0, self.aim(env, budgets, evidence).limit - own.J_c, 0.0) / env.discounted_horizon
+        left = jnp.where(own.seen > 0, self.aim(budgets, evidence).limit - own.J_c, 0.0) / env.discounted_horizon
         unit = price_unit(env, budgets) * budgets.active
         solved = state_programs(
             policy.log_probs, mask, estimates[0], estimates[1:], left, self.cap * unit, self.temperature * own.size[0]
@@ -136,7 +136,7 @@ class Lyapunov(OnPolicy):
     def _observe(self, own: LyapunovOwn, evidence: Evidence) -> LyapunovOwn:
         """The averages after this iteration."""
         memory = jnp.where(own.seen > 0, self.memory, 0.0)
-        averaged = jnp.where(evidence.episodes > 0, memory * own.J_c + (1 - memory) * evidence.J_c, own.J_c)
+        averaged = jnp.where(evidence.episodes > 0, memory * own.J_c + (1 - memory) * evidence.seen.J_c, own.J_c)
         size = jnp.sqrt((evidence.appraisal.advantages**2).mean(axis=(0, 2)) + 1e-12)
         size = jnp.where(own.size > 0, 0.9 * own.size + 0.1 * size, size)
         return own._replace(J_c=averaged, size=size, seen=own.seen + evidence.episodes)

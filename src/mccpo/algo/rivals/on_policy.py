@@ -17,11 +17,24 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.algo import ppo
 from mccpo.algo.learner import Learner
+from mccpo.algo.margin import final_error
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Appraisal, Batch, Fitted, Look, PPOSettings, Progress
 from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, play
 from mccpo.env import Environment
+
+
+class Seen(NamedTuple):
+    """What finished episodes have shown, those of the last iteration in which any ended; before that, 0 of all.
+
+    `J_c` are their mean discounted costs, `error` the standard errors by which their policy will be judged, and
+    `known` is 1 once an episode has ended.
+    """
+
+    J_c: Float[Array, " costs"]
+    error: Float[Array, " costs"]
+    known: Float[Array, ""]
 
 
 class Evidence(NamedTuple):
@@ -32,15 +45,15 @@ class Evidence(NamedTuple):
     - `before`, `after`: where the environments stood when it began and ended.
     - `rollout`: what was played; `appraisal`: the advantages of reward and costs, each in its own unit, and the value
       heads' targets.
-    - `J_c`: the mean discounted costs of the episodes that ended in it; `episodes`: how many these were. Where none
-      did, `J_c` is 0 and means nothing.
+    - `seen`: what the episodes that ended last have shown; `episodes`: how many ended in this iteration. There may be
+      none, where episodes are longer than an iteration.
     """
 
     before: Playing
     after: Playing
     rollout: Rollout
     appraisal: Appraisal
-    J_c: Float[Array, " costs"]
+    seen: Seen
     episodes: Float[Array, ""]
 
 
@@ -52,6 +65,7 @@ class OnPolicyState(NamedTuple):
     fitted: Fitted
     own: Any
     playing: Playing
+    seen: Seen
 
     @property
     def parameters(self) -> Float[Array, "*runs parameters"]:
@@ -61,12 +75,13 @@ class OnPolicyState(NamedTuple):
 class OnPolicy(Learner):
     """A rival that plays with its policy, and improves the policy by what it saw.
 
+    `name` is what the benchmark calls it; one of another package goes by the name of its entry point.
     `constrained` says whether it knows of the budgets: by it, its final policy is selected for meeting them or not.
     `search` holds the settings that are tried for it, the recommended first: its own numbers by name, those of
     `PPOSettings` as `settings.NAME`.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
     constrained: ClassVar[bool] = True
     search: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
 
@@ -102,8 +117,9 @@ class OnPolicy(Learner):
         key, weights, learners = jax.random.split(key, 3)
         parameters = self.network(env).init(weights)
         zero = jnp.zeros_like(parameters)
-        fitted = Fitted(parameters, zero, zero)
-        return OnPolicyState(key, jnp.zeros((), jnp.int32), fitted, self.own(env), begin(env, sizes, learners))
+        fitted, costs = Fitted(parameters, zero, zero), jnp.zeros(len(env.cost_names))
+        seen = Seen(costs, costs, jnp.zeros((), jnp.float32))
+        return OnPolicyState(key, jnp.zeros((), jnp.int32), fitted, self.own(env), begin(env, sizes, learners), seen)
 
     def iterate(
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: OnPolicyState, share: Float[Array, ""]
@@ -114,9 +130,11 @@ class OnPolicy(Learner):
         found = ppo.appraise(env, network, budgets, self.settings, state.parameters, after, rollout, share)
         episodes = rollout.ended.sum().astype(jnp.float32)
         J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1.0)
-        evidence = Evidence(state.playing, after, rollout, found, J_c, episodes)
+        new = Seen(J_c, final_error(env, rollout), jnp.ones((), jnp.float32))
+        seen = jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), new, state.seen)
+        evidence = Evidence(state.playing, after, rollout, found, seen, episodes)
         fitted, own = self.improve(env, sizes, budgets, state, evidence, improving, share)
-        moved = OnPolicyState(key, state.iteration + 1, fitted, own, after)
+        moved = OnPolicyState(key, state.iteration + 1, fitted, own, after, seen)
         return moved, ppo.progress_of(rollout, self.own_prices(own))
 
     def ascend(
@@ -134,14 +152,21 @@ class OnPolicy(Learner):
         network = self.network(env)
         return ppo.learn(network, sizes, self.settings, state.fitted, state.iteration, batch, key, share)
 
-    def aim(self, env: Environment[Any], budgets: Budgets, evidence: Evidence) -> Budgets:
+    def aim(self, budgets: Budgets, evidence: Evidence) -> Budgets:
         """The budgets that training aims at, a little below those asked for, as MC-CPO's does."""
-        return ppo.aim_of(env, budgets, self.settings, evidence.rollout)
+        return ppo.aim_of(budgets, self.settings, evidence.seen.error)
 
-    def excess(self, env: Environment[Any], budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
-        """(J_c - d)/scale of the finished episodes against what training aims at; 0 without a budget or an episode."""
-        off = budgets.active * (evidence.J_c - self.aim(env, budgets, evidence).limit) / budgets.scale
-        return jnp.where(evidence.episodes > 0, off, 0.0)
+    def excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+        """(J_c - d)/scale of the episodes that ended last against what training aims at; 0 before any, or unbudgeted.
+
+        It stands as long as no other episode ends. What adds it up must not count it again: see `new_excess`.
+        """
+        off = budgets.active * (evidence.seen.J_c - self.aim(budgets, evidence).limit) / budgets.scale
+        return jnp.where(evidence.seen.known > 0, off, 0.0)
+
+    def new_excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+        """The same where an episode ended in this iteration, else 0."""
+        return jnp.where(evidence.episodes > 0, self.excess(budgets, evidence), 0.0)
 
 
 def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"]:

@@ -76,7 +76,7 @@ class P3O(OnPolicy):
         spread = estimates[:, 0].std() + 1e-8
         weight = self.penalty * price_unit(env, budgets) * budgets.active / spread
         costs = estimates[:, 1:] * weight[:, None]
-        excess = self.excess(env, budgets, evidence) * budgets.scale / env.discounted_horizon * weight
+        excess = self.excess(budgets, evidence) * budgets.scale / env.discounted_horizon * weight
         batch = ppo.batch_of(evidence.rollout, ppo.standard(estimates[:, 0]), evidence.appraisal.targets)
 
         def loss(network: Network, settings: PPOSettings, entropy_weight: Any, parameters: Any, part: Penalised) -> Any:

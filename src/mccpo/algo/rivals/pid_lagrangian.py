@@ -102,7 +102,7 @@ class PIDLagrangian(OnPolicy):
     ) -> tuple[Fitted, PIDState]:
         unit = price_unit(env, budgets)
         gains = Gains(self.proportional * unit, self.integral * unit, self.derivative * unit, self.memory)
-        moved = pid_update(gains, state.own, self.excess(env, budgets, evidence))
+        moved = pid_update(gains, state.own, self.excess(budgets, evidence))
         own = jax.tree.map(lambda new, old: jnp.where(evidence.episodes > 0, new, old), moved, state.own)
         advantage = penalised(evidence.appraisal.advantages, own.value)
         return self.ascend(env, sizes, state, evidence, advantage, key, share), own

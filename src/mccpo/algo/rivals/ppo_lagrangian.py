@@ -56,7 +56,7 @@ class PPOLagrangian(OnPolicy):
         share: Float[Array, ""],
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         unit = price_unit(env, budgets)
-        prices = jnp.maximum(0.0, state.own + self.dual_rate * self.excess(env, budgets, evidence) * unit)
+        prices = jnp.maximum(0.0, state.own + self.dual_rate * self.new_excess(budgets, evidence) * unit)
         advantage = penalised(evidence.appraisal.advantages, prices)
         # Standardising what is ascended takes the place of the division by 1 + Σ λ.
         return self.ascend(env, sizes, state, evidence, advantage, key, share), prices

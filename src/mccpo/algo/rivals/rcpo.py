@@ -67,7 +67,7 @@ class RCPO(OnPolicy):
         single = evidence._replace(appraisal=found)
         fitted = self.ascend(env, sizes, state, single, found.advantages[:, 0], key, share)
         rate = self.dual_rate / (1.0 + state.iteration / self.half_life)
-        step = rate * self.excess(env, budgets, evidence) * price_unit(env, budgets)
+        step = rate * self.new_excess(budgets, evidence) * price_unit(env, budgets)
         return fitted, jnp.maximum(0.0, state.own + step)
 
 
