@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,13 +79,16 @@ def benchmark(
         raise InputError("--out is the current folder", fix="name a folder for the benchmark")
     agents = [row for file in rows or () for row in outside.read(file)]
     folder = out or free(f"benchmark-{suite}")
-    with _session(folder, no_cache=no_cache) as session:
+    # What a method prints is not what the command says.
+    with _session(folder, no_cache=no_cache) as session, redirect_stdout(sys.stderr):
         results = suites.run(
             folder, asked, session, resume=resume, outside=agents, told=_tell, jobs=jobs,
             session_of_job=Session if no_cache else quiet_session,
         )  # fmt: skip
     for place in outside.left_out(agents, results["environments"]):
         note(f"--rows has measurements on {place}, which is not in this benchmark: they are left out")
+    if len(results["versions"]) > 1:
+        note(f"pairs of several versions of the code are in one table: {', '.join(results['versions'])}")
     report = _report(folder)
     emit(results, as_json=json, text=lambda: _text(results, folder, report))
 

@@ -3,13 +3,16 @@
 import importlib
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
 import pytest
 
+from mccpo.errors import MccpoError
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark.jobs import Job, share_out
+from mccpo.experiments.benchmark import jobs as processes
+from mccpo.experiments.benchmark.jobs import Ending, Job, share_out
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.suite import run
 
@@ -19,7 +22,7 @@ PAIRS = [Job("a", "x"), Job("a", "y"), Job("b", "x"), Job("b", "y")]
 
 # In a file of their own: what a process is to do must be something that it can import.
 MODULE = """
-import os, signal, time
+import multiprocessing, os, signal, time
 
 from mccpo.env import make
 from mccpo.experiments.benchmark.environments import World
@@ -42,11 +45,31 @@ def dies():
     os._exit(3)
 
 
+def ends():
+    os._exit(0)
+
+
+def hangs():
+    time.sleep(1000)
+
+
+def prints():
+    print("hello")
+    return entrant("random-ready").actor()
+
+
+RULES = {"dying": dies, "ending": ends, "hanging": hangs, "printing": prints}
+
+
 def load(name):
-    return Ruling(name, dies) if name == "dying" else entrant(name)
+    return Ruling(name, RULES[name]) if name in RULES else entrant(name)
 
 
 def place(name, _data):
+    if name == "killing" and multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if name == "killing":
+        return World(env := make("tutor-15"), env)  # to be trained in, which is not to happen here
     return World(env := make(name), env)
 """
 
@@ -78,8 +101,11 @@ def test_pairs_wait_for_what_their_environment_needs_first_and_not_for_another_e
 
 def test_a_process_that_dies_is_told_of_and_the_others_go_on(shared):
     ended, times = shared
-    failed = {PAIRS[1]: "its process was ended by SIGKILL", PAIRS[2]: "ValueError: what is wrong"}
-    assert ended == {A: "", B: "", PAIRS[0]: "", PAIRS[3]: ""} | failed
+    assert ended == {
+        **dict.fromkeys((A, B, PAIRS[0], PAIRS[3]), Ending("done")),
+        PAIRS[1]: Ending("crashed", "its process was ended by SIGKILL"),
+        PAIRS[2]: Ending("error", "ValueError: what is wrong"),
+    }
     assert set(times) == {"a-None", "b-None", "a-x", "b-y"}
 
 
@@ -89,21 +115,54 @@ def test_cores_are_shared_out(shared):
     assert {cores for _, _, cores in times.values()} <= {max(1, whole // 2), -(-whole // 2)}
 
 
-def test_a_benchmark_is_the_same_by_several_processes_but_for_a_method_that_ends_its_own(theirs, small, tmp_path):
-    asked = Benchmark("tiny", ("random-ready", "dying"), ("gate",), small, load=theirs.load, open=theirs.place)
-    told = []
-    shared = run(tmp_path / "shared", asked, Session(), jobs=2, told=told.append)
-    alone = Benchmark("tiny", ("random-ready",), ("gate",), small, load=theirs.load, open=theirs.place)
-    run(tmp_path / "alone", alone, Session())
-    rows = [pl.read_parquet(tmp_path / name / "rows.parquet").drop("seconds") for name in ("shared", "alone")]
-    assert rows[0].filter(method="random-ready").equals(rows[1])
-    died = rows[0].filter(method="dying")
-    assert set(died["status"]) == {"crashed"}
-    assert set(died["why"]) == {"its process ended with 3"}
-    assert {trial.method: trial.status for trial in told} == {"random-ready": "done", "dying": "crashed"}
+@pytest.fixture
+def asked(theirs, small):
+    def asked(*methods, environments=("gate",), **protocol):
+        return Benchmark("tiny", methods, environments, replace(small, **protocol), load=theirs.load, open=theirs.place)
+
+    return asked
+
+
+def rows_in(folder):
+    return pl.read_parquet(folder / "rows.parquet").drop("seconds")
+
+
+def test_a_benchmark_is_the_same_by_several_processes_but_for_methods_that_end_their_own(
+    asked, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(processes, "GRACE", 10.0)
+    methods, told = ("random-ready", "dying", "ending", "hanging", "printing"), []
+    whole = asked(*methods, limit=0.5)
+    shared = run(tmp_path / "shared", whole, Session(), jobs=2, told=told.append)
+    run(tmp_path / "alone", asked("random-ready", limit=0.5), Session())
+    rows = rows_in(tmp_path / "shared")
+    assert rows.filter(method="random-ready").equals(rows_in(tmp_path / "alone"))
+    found = {row["method"]: (row["status"], row["why"]) for row in rows.iter_rows(named=True)}
+    assert found["dying"] == ("crashed", "its process ended with 3")
+    assert found["ending"] == ("crashed", "its process ended without a result")
+    assert found["hanging"][0] == "timed out"
+    assert {trial.method: trial.status for trial in told} == {method: found[method][0] for method in methods}
+    assert "hello" not in capfd.readouterr().out
     seconds = shared["methods"]["random-ready"]["seconds"]["gate"]
     assert seconds["all"] > 0
     assert seconds["device"] == "cpu"
     # What crashed stays so when it is resumed, as anything that failed.
-    again = run(tmp_path / "shared", asked, Session(), jobs=2, resume=True)
+    again = run(tmp_path / "shared", whole, Session(), jobs=2, resume=True)
     assert again["cells"] == shared["cells"]
+
+
+def test_an_environment_that_ends_its_process_is_left_and_the_others_go_on(asked, tmp_path):
+    results = run(tmp_path, asked("random-ready", environments=("killing", "gate")), Session(), jobs=2)
+    assert results["environments"]["killing"] == {"why": "its process was ended by SIGKILL"}
+    assert {cell["environment"]: cell["status"] for cell in results["cells"]}["gate"] == "done"
+
+
+def test_what_cannot_be_written_is_no_fault_of_the_method(asked, tmp_path):
+    """It stops, and is tried again: a pair that says it crashed would stay so."""
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells/gate").write_text("in the way")
+    with pytest.raises(MccpoError, match="gate random-ready: "):
+        run(tmp_path, asked("random-ready"), Session(), jobs=2)
+    (tmp_path / "cells/gate").unlink()
+    results = run(tmp_path, asked("random-ready"), Session(), jobs=2, resume=True)
+    assert {cell["status"] for cell in results["cells"]} == {"done"}

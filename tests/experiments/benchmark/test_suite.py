@@ -1,5 +1,6 @@
 """One tiny benchmark from end to end: rows, folders, failures as outcomes, and how it is resumed."""
 
+import fcntl
 import json
 import shutil
 import sys
@@ -269,3 +270,37 @@ def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_ep
     assert first.prerequisite_violation_rate == 0
     refused = attempt(posed, "lyapunov-lp", entrant, small, Session())
     assert (refused.status, refused.why) == ("does not apply", "tutor-15 is not finite")
+
+
+def test_two_benchmarks_do_not_share_a_folder(tmp_path, small):
+    asked = Benchmark("tiny", ("random-ready",), ("gate",), small, open=place)
+    (tmp_path / ".lock").touch()
+    with (tmp_path / ".lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another benchmark is at work"):
+            run(tmp_path, asked, Session())
+    run(tmp_path, asked, Session())
+
+
+def test_what_was_begun_with_some_settings_is_not_taken_up_with_others(tmp_path, small):
+    """Stopped in its first training, it has said what it was begun with, and budgets are not those of another."""
+
+    def stop(_stage, _point):
+        raise KeyboardInterrupt
+
+    asked = Benchmark("tiny", ("random-ready",), ("tutor-15",), small, open=place)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, asked, Session(progress=stop))
+    other = replace(asked, protocol=replace(small, seed=3))
+    for resume in (False, True):
+        with pytest.raises(InputError):
+            run(tmp_path, other, Session(), resume=resume)
+
+
+def test_pairs_of_several_versions_of_the_code_are_told_apart(tmp_path, small):
+    asked = Benchmark("tiny", ("random-ready",), ("gate",), small, open=place)
+    assert len(run(tmp_path, asked, Session())["versions"]) == 1
+    manifest = tmp_path / "cells/gate/random-ready/manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"mccpo": "0.0.1", "commit": None}))
+    more = replace(asked, methods=("curriculum-order",))
+    assert "0.0.1" in run(tmp_path, more, Session(), resume=True)["versions"]

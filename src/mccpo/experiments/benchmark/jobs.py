@@ -12,19 +12,24 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from mccpo.experiments.benchmark.environments import World
-from mccpo.experiments.benchmark.pairs import Benchmark, kept_trial, kind_of, pair_in, posed_in
+from mccpo.errors import MccpoError
+from mccpo.experiments.benchmark.environments import FROM_DATA, World
+from mccpo.experiments.benchmark.pairs import Benchmark, is_finished, kept_trial, kind_of, pair_in, posed_in
 from mccpo.experiments.benchmark.rows import folder_of
-from mccpo.experiments.benchmark.trial import Trial, line
+from mccpo.experiments.benchmark.trial import Status, Trial, line
 from mccpo.experiments.options import Session
 from mccpo.experiments.runs import RunFolder
+
+GRACE = 60.0  # seconds beyond twice its limit after which a process is ended: it has to start, compile and judge, too
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,13 @@ class Job:
     method: str | None = None
 
 
+class Ending(NamedTuple):
+    """How a job ended. An error is one that the work raised; a crash is the end of its process by anything else."""
+
+    how: Literal["done", "error", "crashed", "timed out"]
+    why: str = ""
+
+
 def by_processes(
     place: RunFolder,
     benchmark: Benchmark,
@@ -42,41 +54,57 @@ def by_processes(
     places: int,
     open_session: Callable[[], Session],
     told: Callable[[Trial], None] | None,
-) -> dict[Job, str]:
-    """Has pairs that are not finished in a benchmark's folder done there; gives those whose process failed, and why."""
+) -> dict[Job, Ending]:
+    """Has pairs that are not finished in a benchmark's folder done there; gives what did not end well.
+
+    Whatever a method raises is an outcome of its pair. What is raised elsewhere, by a full disk, is an error here.
+    """
+    asked, worlds = _asked(benchmark, finished)
+    failed: dict[Job, Ending] = {}
+
+    def ended(job: Job, ending: Ending) -> None:
+        place.mark(finished=False)  # so that the time that went by is not lost when all of it is stopped
+        if job.method is not None and ending.how == "done" and not is_finished(_folder(place.path, job)):
+            ending = Ending("crashed", "its process ended without a result")
+        if ending.how != "done":
+            failed[job] = ending
+        if told is not None and job.method is not None and ending.how != "error":
+            told(_outcome(place.path, benchmark, job, ending))
+
+    work = partial(_work, place.path, replace(benchmark, open=_Opening(worlds, benchmark.open)), open_session)
+    share_out(asked, places, work, ended, limit=benchmark.protocol.limit)
+    for job, ending in failed.items():
+        if job.method is not None and ending.how == "error":
+            raise MccpoError(
+                f"{job.environment} {job.method}: {ending.why}; what has ended is kept: go on with --resume"
+            )
+    return failed
+
+
+def _asked(benchmark: Benchmark, finished: Mapping[str, list[str]]) -> tuple[list[Job], dict[str, World]]:
+    """What there is to do, and the environments that are made of logs, which takes long."""
     asked, worlds = list[Job](), dict[str, World]()
     for environment in benchmark.environments:
         left = [method for method in benchmark.methods if method not in finished.get(environment, ())]
         try:
-            worlds[environment] = benchmark.open(environment, benchmark.data)
+            world = benchmark.open(environment, benchmark.data)
         except (Exception, SystemExit):  # which is a finding when it comes to this environment
             continue
+        if environment in FROM_DATA:
+            worlds[environment] = world
         asked += [Job(environment), *(Job(environment, method) for method in left)] if left else []
-    failed: dict[Job, str] = {}
-
-    def ended(job: Job, why: str) -> None:
-        place.mark(finished=False)  # so that the time that went by is not lost when all of it is stopped
-        if job.method is None:
-            return
-        if why:
-            failed[job] = why
-        if told is not None:
-            told(_outcome(place.path, benchmark, job.environment, job.method, why))
-
-    place.mark(finished=False)
-    work = partial(_work, place.path, replace(benchmark, open=_Opened(worlds)), open_session)
-    share_out(asked, places, work, ended)
-    return failed
+    return asked, worlds
 
 
 @dataclass(frozen=True)
-class _Opened:
-    """Environments that were opened before: logs are made into one once, not in every process."""
+class _Opening:
+    """Opens environments in a process; those that were made of logs before are brought along."""
 
     worlds: Mapping[str, World]
+    other: Callable[[str, Path | None], World]
 
-    def __call__(self, name: str, _data: Path | None) -> World:
-        return self.worlds[name]
+    def __call__(self, name: str, data: Path | None) -> World:
+        return self.worlds[name] if name in self.worlds else self.other(name, data)
 
 
 def _work(folder: Path, benchmark: Benchmark, open_session: Callable[[], Session], job: Job) -> None:
@@ -87,37 +115,67 @@ def _work(folder: Path, benchmark: Benchmark, open_session: Callable[[], Session
         pair_in(folder, posed, job.method, benchmark, session)
 
 
-def _outcome(folder: Path, benchmark: Benchmark, environment: str, method: str, why: str) -> Trial:
-    if why:
-        return Trial(environment, method, kind_of(benchmark, method), "crashed", why)
-    return kept_trial(folder / folder_of(environment, method))
+def _folder(folder: Path, job: Job) -> Path:
+    assert job.method is not None  # only pairs have one
+    return folder / folder_of(job.environment, job.method)
+
+
+def _outcome(folder: Path, benchmark: Benchmark, job: Job, ending: Ending) -> Trial:
+    if ending.how == "done":
+        return kept_trial(_folder(folder, job))
+    return failed_trial(benchmark, job, ending)
+
+
+def failed_trial(benchmark: Benchmark, job: Job, ending: Ending) -> Trial:
+    """The trial of a pair whose process did not end well."""
+    assert job.method is not None
+    status: Status = "timed out" if ending.how == "timed out" else "crashed"
+    return Trial(job.environment, job.method, kind_of(benchmark, job.method), status, ending.why)
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A job at its place, the process that does it, and where that says what went wrong."""
+    """A job at its place, the process that does it, where that says what it raised, and when it began."""
 
     job: Job
     place: int
     process: BaseProcess
-    failure: Connection
+    raised: Connection
+    begun: float
 
-    def why(self) -> str:
-        """Why the process ended, where it did not end well."""
+    def left(self, limit: float | None) -> float | None:
+        """How many seconds it has left; one that is no pair has as many as it takes."""
+        if limit is None or self.job.method is None:
+            return None
+        return max(0.0, self.begun + 2 * limit + GRACE - time.monotonic())
+
+    def ending(self, limit: float | None) -> Ending:
+        """How it ended, once the process has."""
         code = self.process.exitcode
         if not code:
-            return ""
-        with contextlib.suppress(EOFError):  # it said nothing
-            return str(self.failure.recv())
+            return Ending("done")
+        if self.left(limit) == 0 and -code == signal.SIGKILL:
+            return Ending(
+                "timed out", f"stopped after {time.monotonic() - self.begun:.0f} s, not having looked at the time"
+            )
+        with contextlib.suppress(EOFError):  # it raised nothing
+            return Ending("error", str(self.raised.recv()))
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        return f"its process {how}"
+        return Ending("crashed", f"its process {how}")
 
 
-def share_out(jobs: Sequence[Job], places: int, work: Callable[[Job], None], ended: Callable[[Job, str], None]) -> None:
+def share_out(
+    jobs: Sequence[Job],
+    places: int,
+    work: Callable[[Job], None],
+    ended: Callable[[Job, Ending], None],
+    *,
+    limit: float | None = None,
+) -> None:
     """Does jobs, as many at once as there are places, in their order as far as they need not wait for one another.
 
-    `work` runs in a process of its own and must be one that can be pickled. `ended` is called here, with why a process
-    ended where it did not end well, else with nothing.
+    `work` runs in a process of its own and must be one that can be pickled. `ended` is called here. Where what an
+    environment needs first does not end well, its pairs are left. A pair that is far beyond its `limit` is ended.
     """
     waiting, running = list(jobs), list[_Running]()
     try:
@@ -127,15 +185,27 @@ def share_out(jobs: Sequence[Job], places: int, work: Callable[[Job], None], end
                     break
                 waiting.remove(job)
                 running.append(_started(work, job, place, places))
-            wait([one.process.sentinel for one in running])
-            for one in [one for one in running if not one.process.is_alive()]:
+            for one in _ended(running, limit):
                 running.remove(one)
-                one.process.join()
-                ended(one.job, one.why())
+                ending = one.ending(limit)
+                ended(one.job, ending)
+                if one.job.method is None and ending.how != "done":
+                    waiting = [job for job in waiting if job.environment != one.job.environment]
     finally:  # also when Ctrl-C was pressed
         for one in running:
             one.process.kill()
             one.process.join()
+
+
+def _ended(running: Sequence[_Running], limit: float | None) -> list[_Running]:
+    """Waits until some have ended, by themselves or because they had their time."""
+    times = [left for one in running if (left := one.left(limit)) is not None]
+    wait([one.process.sentinel for one in running], min(times, default=None))
+    for one in running:
+        if one.left(limit) == 0:
+            one.process.kill()
+            one.process.join()
+    return [one for one in running if not one.process.is_alive()]
 
 
 def _next(waiting: Sequence[Job], running: Sequence[_Running]) -> Job | None:
@@ -147,18 +217,20 @@ def _next(waiting: Sequence[Job], running: Sequence[_Running]) -> Job | None:
 def _started(work: Callable[[Job], None], job: Job, place: int, places: int) -> _Running:
     # Not forked: what jax has running in threads would be cut off in the middle.
     context = multiprocessing.get_context("spawn")
-    failure, tell = context.Pipe(duplex=False)
+    raised, tell = context.Pipe(duplex=False)
     process = context.Process(target=_begin, args=(work, job, place, places, tell), daemon=True)
     process.start()
     tell.close()  # the process has its own
-    return _Running(job, place, process, failure)
+    return _Running(job, place, process, raised, time.monotonic())
 
 
 def _begin(work: Callable[[Job], None], job: Job, place: int, places: int, tell: Connection) -> None:
     """What a process does: its job, on its share of the cores, for as long as who started it is there."""
+    os.dup2(2, 1)  # what a method prints is not what the command says
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C, too, and ends it
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[place::places] or [cores[place % len(cores)]])
+    if hasattr(os, "sched_setaffinity"):  # not on every system
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[place::places] or [cores[place % len(cores)]])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work(job)

@@ -55,8 +55,10 @@ def posed_in(folder: Path, environment: str, benchmark: Benchmark, session: Sess
     return posed
 
 
-def pair_in(folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session, failed: str = "") -> Trial:
-    """One method on one environment, as it was finished before or is now; one whose process has `failed` is not tried.
+def pair_in(
+    folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session, failed: Trial | None = None
+) -> Trial:
+    """One method on one environment, as it was finished before or is now; one that has `failed` is not tried again.
 
     The folder of a pair that is finished says so, and is left as it is.
     """
@@ -65,20 +67,28 @@ def pair_in(folder: Path, posed: Posed, method: str, benchmark: Benchmark, sessi
     kept = RunFolder(path, about, resume=(path / "manifest.json").exists())
     if kept.resumed:
         return kept_trial(path)
-    begun = time.monotonic()
-    if failed:
-        trial = Trial(posed.name, method, kind_of(benchmark, method), "crashed", failed)
-    else:
-        trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
-        trial.whole_seconds, trial.device = time.monotonic() - begun, jax.devices()[0].device_kind
-    # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
-    jax.clear_caches()
+    trial = failed or _tried(posed, method, benchmark, session)
     told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
     if trial.policies:
         atomic.write_bytes(path / "policies.safetensors", save(trial.policies))
     atomic.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
     kept.mark(finished=True)
     return trial
+
+
+def _tried(posed: Posed, method: str, benchmark: Benchmark, session: Session) -> Trial:
+    begun = time.monotonic()
+    trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+    trial.whole_seconds, trial.device = time.monotonic() - begun, jax.devices()[0].device_kind
+    # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
+    jax.clear_caches()
+    return trial
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the folder of a pair says that it is finished."""
+    manifest = path / "manifest.json"
+    return manifest.exists() and bool(read_json(manifest, fix="delete it").get("finished"))
 
 
 def kept_trial(path: Path) -> Trial:

@@ -1,6 +1,7 @@
 """A whole benchmark, pair by pair, into a folder that can be resumed.
 
 manifest.json                            the protocol, the data, versions, commit, and whether it is finished
+outside.parquet                          measurements of agents from elsewhere, if any
 results.json, rows.parquet               what came out so far, rewritten after every pair, or, where several
                                          processes share the pairs, when all of them have ended
 cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
@@ -11,17 +12,19 @@ cells/ENVIRONMENT/METHOD/policies.safetensors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import fcntl
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mccpo import atomic
-from mccpo.errors import InputError
+from mccpo.errors import InputError, MccpoError
 from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
 from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
-from mccpo.experiments.benchmark.jobs import Job, by_processes
+from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
 from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, posed_in
 from mccpo.experiments.benchmark.posing import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -34,6 +37,7 @@ from mccpo.strict_json import dump_json, read_json
 
 Rows = list[dict[str, Any]]
 _NO_BENCHMARK = "name the folder of a benchmark"
+_OUTSIDE = "outside.parquet"
 
 
 @dataclass(eq=False)
@@ -65,17 +69,37 @@ def run(
     Where a folder is resumed, pairs that are finished there stay in the results, whoever is asked for now.
     """
     finished = _finished(folder) if resume else {}
+    outside = _with_earlier(folder, outside) if resume else outside
     _check_agents(outside, benchmark, finished)
     place = _place(folder, benchmark, finished, resume=resume)
     _check_opens(folder, benchmark, finished)
-    failed: dict[Job, str] = {}
+    with _alone_in(folder):
+        place.mark(finished=False)  # before anything is trained, so that it is not taken up with other settings
+        if outside:
+            agents.write(folder / _OUTSIDE, outside)
+        return _run(place, benchmark, session, finished, outside, told, jobs, session_of_job)
+
+
+def _run(
+    place: RunFolder,
+    benchmark: Benchmark,
+    session: Session,
+    finished: Mapping[str, list[str]],
+    outside: Sequence[Mapping[str, Any]],
+    told: Callable[[Trial], None] | None,
+    jobs: int,
+    session_of_job: Callable[[], Session],
+) -> dict[str, Any]:
+    """All pairs, in a folder that is this call's own for the time."""
+    folder, failed, so_far = place.path, dict[Job, Ending](), _SoFar()
     if jobs > 1:
         failed = by_processes(place, benchmark, finished, jobs, session_of_job, told)
         told = None  # has heard of them
-    so_far = _SoFar()
     for environment in dict.fromkeys((*benchmark.environments, *finished)):
         asked = benchmark.methods if environment in benchmark.environments else ()
         try:
+            if ending := failed.get(Job(environment)):  # what ended that process is not to end this one
+                raise MccpoError(ending.why)
             posed = posed_in(folder, environment, benchmark, session)
         except (Exception, SystemExit) as error:  # it has no data, or fails in any other way, and the others go on
             if environment in finished:  # whose results would be lost
@@ -86,7 +110,9 @@ def run(
             continue
         so_far.environments[environment] = posed.as_json(benchmark.protocol)
         for method in dict.fromkeys((*asked, *finished.get(environment, ()))):
-            trial = pair_in(folder, posed, method, benchmark, session, failed.get(Job(environment, method), ""))
+            job = Job(environment, method)
+            lost = failed_trial(benchmark, job, failed[job]) if job in failed else None
+            trial = pair_in(folder, posed, method, benchmark, session, lost)
             _enter(so_far, posed, trial, benchmark.protocol)
             if jobs == 1 and method not in finished.get(environment, ()):  # else there is nothing new to be lost
                 _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
@@ -94,10 +120,31 @@ def run(
                 told(trial)
         for agent in agents.joined(posed, outside, benchmark.protocol):
             _enter(so_far, posed, agent, benchmark.protocol)
-    results = _results(benchmark, so_far, place.mark(finished=False))
+    results = _results(benchmark, so_far, place.mark(finished=False)) | {"versions": _versions(folder)}
     _write(folder, results, so_far.rows)
     place.mark(finished=True)
     return results
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keeps other benchmarks out of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"another benchmark is at work in {folder}", fix="wait until it has ended, or choose another --out"
+            ) from error
+        yield
+
+
+def _with_earlier(folder: Path, outside: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Measurements from elsewhere, and those that joined the table before, unless they are measured anew."""
+    kept = agents.read(folder / _OUTSIDE) if (folder / _OUTSIDE).exists() else []
+    new = {(row["environment"], row["method"]) for row in outside}
+    return [*(row for row in kept if (row["environment"], row["method"]) not in new), *outside]
 
 
 def _place(folder: Path, benchmark: Benchmark, finished: Iterable[str], *, resume: bool) -> RunFolder:
@@ -127,6 +174,12 @@ def _finished(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def _versions(folder: Path) -> list[str]:
+    """Of which versions of the code, with their commits where these are known, the pairs of a folder are."""
+    manifests = (read_json(path, fix="delete it") for path in folder.glob("cells/**/manifest.json"))
+    return sorted({f"{found['mccpo']} {found['commit'] or ''}".strip() for found in manifests})
+
+
 def _check_agents(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, finished: Mapping[str, list[str]]) -> None:
     kept = (method for methods in finished.values() for method in methods)
     agents.check(
@@ -151,7 +204,9 @@ def _check_opens(folder: Path, benchmark: Benchmark, finished: Iterable[str]) ->
 
 
 def _why(error: BaseException) -> str:
-    return error.what if isinstance(error, InputError) else line(f"{type(error).__name__}: {error}")
+    if isinstance(error, MccpoError):
+        return error.what if isinstance(error, InputError) else str(error)
+    return line(f"{type(error).__name__}: {error}")
 
 
 def _enter(so_far: _SoFar, posed: Posed, trial: Trial, protocol: Protocol) -> None:
