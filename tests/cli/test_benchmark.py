@@ -1,10 +1,12 @@
 """`mccpo benchmark` on methods that need no training: its tables, JSON, refusals, resuming and outside agents."""
 
 import json
+import sys
 
 import polars as pl
 import pytest
 
+from mccpo.algo.tutors import TUTORS
 from mccpo.cli import main
 from mccpo.experiments.benchmark.outside import write
 
@@ -63,6 +65,28 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
     cells = [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"]
     assert [cell["kind"] for cell in cells] == ["outside"] * 3
     assert cells[0]["return"]["mean"] == 0.7
+    # It stays there when the benchmark is resumed without it, and is measured anew when it is named again.
+    code, out, err = run(capsys, *QUICK, "--out", str(tmp_path / "run"), "--json", "--resume")
+    assert code == 0, err
+    assert [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"] == cells
+    write(tmp_path / "mine.parquet", [row | measured | {"return": 0.6}])
+    code, out, err = run(capsys, *QUICK, *arguments, "--resume")
+    assert code == 0, err
+    again = [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"]
+    assert [cell["return"]["mean"] for cell in again] == [0.6] * 3
+
+
+def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
+    def printing():
+        sys.stdout.write("hello\n")
+        return TUTORS["random-ready"]()
+
+    monkeypatch.setitem(TUTORS, "curriculum-order", printing)
+    arguments = ["--methods", "curriculum-order", "--envs", "gate", "--seeds", "1", "--json"]
+    code, out, err = run(capsys, "benchmark", *arguments, "--out", str(tmp_path / "run"))
+    assert code == 0, err
+    assert json.loads(out)["suite"] == "quick"
+    assert "hello" in err
 
 
 def test_an_outside_agent_by_the_name_of_a_method_is_refused_before_anything_is_run(capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_feasible_states_seek_reward_behind_a_barrier_and_others_less_cost(limit
             return state.fitted
 
     spy = Spy(calibration=0.0, response=0.0)
-    state = SimpleNamespace(own=method.own(ENV), fitted=None)
+    state = SimpleNamespace(own=method.own(ENV, jax.random.key(0)), fitted=None)
     spy.improve(ENV, None, budgets, state, evidence, None, None)
     left = np.asarray(method.feasibility(ENV, budgets, evidence))[:, 2]
     A = np.asarray(evidence.appraisal.advantages)
@@ -96,7 +97,7 @@ def test_the_border_follows_the_budget_that_is_missed():
 
     method = Still(calibration=0.1)
     evidence = evidence_of(3)
-    state = SimpleNamespace(own=method.own(ENV), fitted=None)
+    state = SimpleNamespace(own=method.own(ENV, jax.random.key(0)), fitted=None)
     _, own = method.improve(ENV, None, BUDGETS, state, evidence, None, None)
     missed = (2.5 - 2.0 * (1 - FPI().settings.tighten)) / 2.0
     np.testing.assert_allclose(own[1], [0.0, 0.0, -0.1 * missed], rtol=1e-4, atol=1e-7)

@@ -22,7 +22,7 @@ ENDING = [False, False, True, False, True, False, False, True]  # whether an epi
 class Spying(CRPO):
     """Keeps what each iteration goes by: the excess that stands, the new one, and whether an episode ended."""
 
-    def own(self, env):
+    def own(self, env, key):
         return jnp.zeros((3, len(env.cost_names)))
 
     def improve(self, env, sizes, budgets, state, evidence, key, share):

@@ -1,7 +1,9 @@
 """One method on one environment: how it is searched, stopped and judged, and which failure is whose."""
 
+import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +16,7 @@ from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import Session
+from mccpo.experiments.benchmark import methods
 from mccpo.experiments.benchmark import trial as trials
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.methods import Learning, Ruling, Solving
@@ -157,3 +160,14 @@ def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(ga
     trained.clear()
     nowhere = attempt(gate, "ranged", lambda _: method, replace(small, kappa=(0.5,)), session)
     assert (nowhere.status, trained) == ("does not apply", [])
+
+
+def test_the_method_of_the_documentation_works(small):
+    page = (Path(__file__).parents[3] / "docs/benchmark.md").read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class MyMethod" in block)
+    given = {}
+    exec(code, given)
+    posed = pose("gate", World(env := make("gate"), env), small, Session())
+    trial = attempt(posed, "mine", lambda name: methods._rival(given["MyMethod"], name), small, Session())
+    assert (trial.status, trial.why) == ("done", "")
+    assert len(trial.searched) == 3

@@ -129,7 +129,8 @@ class CCPO(OnPolicy):
     def network(self, env: Environment[Any]) -> KnotNetwork:
         return KnotNetwork(env.num_features, env.num_actions, 1 + len(env.cost_names))
 
-    def own(self, env: Environment[Any]) -> KnotPrices:
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> KnotPrices:
+        del key
         zero = jnp.zeros((len(KNOTS), len(env.cost_names)))
         return KnotPrices(zero, zero, zero, jnp.zeros(len(KNOTS)))
 

@@ -79,9 +79,9 @@ class CPO(OnPolicy):
     damping: float = 0.01
     memory: float = 0.5
 
-    def own(self, env: Environment[Any]) -> CPOOwn:
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> CPOOwn:
         network = self.network(env)
-        weights = network.init(jax.random.key(0))  # of the critic: its value heads begin at zero, whatever the run
+        weights = network.init(key)  # of the critic
         zero, costs = jnp.zeros_like(weights), jnp.zeros(len(env.cost_names))
         rate = jnp.asarray(1.0 / env.horizon, jnp.float32)
         return CPOOwn(Fitted(weights, zero, zero), costs, costs, rate, jnp.zeros((), jnp.float32))

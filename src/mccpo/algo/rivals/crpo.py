@@ -55,9 +55,6 @@ class CRPO(OnPolicy):
     )
     tolerance: float = 0.0
 
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
-
     def improve(
         self,
         env: Environment[Any],

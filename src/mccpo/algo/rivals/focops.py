@@ -73,9 +73,6 @@ class FOCOPS(OnPolicy):
     dual_rate: float = 0.1
     cap: float = 20.0
 
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
-
     def improve(
         self,
         env: Environment[Any],

@@ -59,7 +59,8 @@ class FPI(OnPolicy):
     calibration: float = 0.05
     response: float = 2.0
 
-    def own(self, env: Environment[Any]) -> Float[Array, "2 costs"]:
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> Float[Array, "2 costs"]:
+        del key
         return jnp.zeros((2, len(env.cost_names)))
 
     def own_prices(self, own: Float[Array, "*runs 2 costs"]) -> Float[Array, "*runs costs"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo.graph_network import graph_network_of
@@ -54,9 +53,6 @@ class GITS(OnPolicy):
 
     def network(self, env: Environment[Any]) -> Network:
         return graph_network_of(env)
-
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
 
     def improve(
         self,

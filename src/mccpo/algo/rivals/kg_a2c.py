@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo import ppo
@@ -48,9 +47,6 @@ class KGA2C(OnPolicy):
         {"settings.foresight": 0.3},
     )
     pace: float = 2.0
-
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
 
     def improve(
         self,

@@ -84,8 +84,8 @@ class Lyapunov(OnPolicy):
         """The network of advantages: one output for every signal and action."""
         return Network(env.num_features, env.num_actions * (1 + len(env.cost_names)), 1)
 
-    def own(self, env: Environment[Any]) -> LyapunovOwn:
-        weights = self.critic(env).init(jax.random.key(0))
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> LyapunovOwn:
+        weights = self.critic(env).init(key)
         zero, costs = jnp.zeros_like(weights), jnp.zeros(len(env.cost_names))
         size = jnp.zeros(1 + len(env.cost_names))
         return LyapunovOwn(Fitted(weights, zero, zero), size, costs, jnp.zeros((), jnp.float32), costs)

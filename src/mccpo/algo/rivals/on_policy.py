@@ -85,9 +85,13 @@ class OnPolicy(Learner):
     constrained: ClassVar[bool] = True
     search: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
 
-    @abc.abstractmethod
-    def own(self, env: Environment[Any]) -> Any:
-        """What the method keeps beside its policy, before the first iteration: a tree of arrays."""
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> Any:
+        """What the method keeps beside its policy, before the first iteration: a tree of arrays.
+
+        By default a number for each cost, at zero: prices, most often.
+        """
+        del key
+        return jnp.zeros(len(env.cost_names))
 
     @abc.abstractmethod
     def improve(
@@ -115,11 +119,12 @@ class OnPolicy(Learner):
 
     def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> OnPolicyState:
         key, weights, learners = jax.random.split(key, 3)
-        parameters = self.network(env).init(weights)
+        policy, beside = jax.random.split(weights)
+        parameters = self.network(env).init(policy)
         zero = jnp.zeros_like(parameters)
         fitted, costs = Fitted(parameters, zero, zero), jnp.zeros(len(env.cost_names))
-        seen = Seen(costs, costs, jnp.zeros((), jnp.float32))
-        return OnPolicyState(key, jnp.zeros((), jnp.int32), fitted, self.own(env), begin(env, sizes, learners), seen)
+        seen, playing = Seen(costs, costs, jnp.zeros((), jnp.float32)), begin(env, sizes, learners)
+        return OnPolicyState(key, jnp.zeros((), jnp.int32), fitted, self.own(env, beside), playing, seen)
 
     def iterate(
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: OnPolicyState, share: Float[Array, ""]

@@ -59,9 +59,6 @@ class P3O(OnPolicy):
     )
     penalty: float = 3.0
 
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
-
     def improve(
         self,
         env: Environment[Any],

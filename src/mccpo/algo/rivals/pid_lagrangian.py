@@ -82,8 +82,9 @@ class PIDLagrangian(OnPolicy):
     derivative: float = 1.0
     memory: float = 0.5
 
-    def own(self, env: Environment[Any]) -> PIDState:
+    def own(self, env: Environment[Any], key: PRNGKeyArray) -> PIDState:
         """The controller at rest: costs at their budgets, no multiplier."""
+        del key
         zero = jnp.zeros(len(env.cost_names))
         return PIDState(zero, zero, zero)
 

@@ -42,9 +42,6 @@ class PPOLagrangian(OnPolicy):
     )
     dual_rate: float = 0.1
 
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
-
     def improve(
         self,
         env: Environment[Any],

@@ -48,9 +48,6 @@ class RCPO(OnPolicy):
     dual_rate: float = 0.3
     half_life: float = 20.0
 
-    def own(self, env: Environment[Any]) -> Float[Array, " costs"]:
-        return jnp.zeros(len(env.cost_names))
-
     def improve(
         self,
         env: Environment[Any],
