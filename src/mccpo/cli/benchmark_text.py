@@ -31,7 +31,10 @@ def _table(
     environment: str, about: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
 ) -> Table:
     kappas = list(dict.fromkeys(cell["kappa"] for cell in cells))
-    volumes = {method: cell["mean"] for method, cell in results["hypervolume"].get(environment, {}).items()}
+    volumes, kept = (
+        {method: cell["mean"] for method, cell in results.get(measure, {}).get(environment, {}).items()}
+        for measure in ("hypervolume", "kept")
+    )
     shown = Table(
         title=f"\n{environment}: return (seeds that meet the budgets)",
         caption=_unmet(results.get("winners", {}).get(environment, {})),
@@ -44,7 +47,7 @@ def _table(
         shown.add_column(f"κ = {kappa:g}", justify="right")
     if about["finite"]:
         shown.add_column("of optimum", justify="right", no_wrap=True)
-    for name in ("hypervolume", "s a run"):
+    for name in ("hypervolume", "kept", "s a run"):
         shown.add_column(name, justify="right")
     failing = any(cell["status"] != "done" for cell in cells)
     if failing:
@@ -54,7 +57,8 @@ def _table(
         seeds = seeds_of(results, own[0])
         columns = [method, *(_cell(own, kappa, seeds) for kappa in kappas)]
         columns += [_of_optimum(own, seeds)] if about["finite"] else []
-        columns += [_number(volumes.get(method), "{:.3f}"), _number(own[0]["seconds"], "{:.3g}")]
+        columns += [_number(found.get(method), "{:.3f}") for found in (volumes, kept)]
+        columns += [_number(own[0]["seconds"], "{:.3g}")]
         columns += [_status(own)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown

@@ -74,7 +74,7 @@ def _overall(board: Board, coloured: drawings.Strokes, names: Iterator[str]) -> 
     drawn = drawings.profiles(board, coloured, names)
     others = over.unranked(board)
     told = (
-        "Environments differ in what there is to dominate. Each of these has a result on some of them only, and stands "
+        "Each of these has a result on some environments only, which may be the harder or the easier ones, and stands "
         f"beside {method_label(OUR_METHOD)} on the same environments and seeds; they are not ranked."
     )
     return el(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccpo.report import numbers
-from mccpo.report.benchmark_data import Cell
+from mccpo.report.benchmark_data import Cell, Measure, Pair
 from mccpo.report.benchmark_words import KINDS
 from mccpo.report.cells import measured_text
 from mccpo.report.drawing import MUTED, RULE
@@ -94,6 +94,15 @@ def seeds(cell: Cell, name: str) -> Html:
     return el("td", link(cell, f"{held}/{cell.seeds}"), data_sort=key(held / cell.seeds))
 
 
+def score(pair: Pair, measure: Measure, *notes: Html) -> Html:
+    """A score of a method on an environment, its mean and spread; none where no seed came to anything."""
+    found = pair.score(measure) if any(cell.done for cell in pair.cells) else None
+    if found is None:
+        return missing()
+    spread = "" if found.shown_std is None else f" ± {found.std:.3f}"
+    return el("td", link(pair.first, f"{found.mean:.3f}{spread}"), *notes, data_sort=key(found.mean))
+
+
 def met(cells: Sequence[Cell], cell: Cell | None = None) -> Html:
     """Of how many seeds, at all κ, every budget is met."""
     asked = sum(one.seeds for one in cells)
@@ -115,6 +124,15 @@ def estimate(
     told = el("small", f"{low:.3f} to {high:.3f}")
     drawn = interval(value, low, high, colour, top=top, middle=middle)
     return el("td", f"{value:.3f} ", drawn, told, data_sort=key(value))
+
+
+def stated(found: Mapping[str, Any]) -> Html:
+    """An interquartile mean with its interval in digits alone, which takes less room."""
+    if not found:
+        return missing()
+    low, high = found["ci"]
+    between = unbroken(f"{low:.3f} to {high:.3f}")
+    return el("td", f"{found['iqm']:.3f}", el("small", between), data_sort=key(found["iqm"]))
 
 
 def interval(
@@ -147,6 +165,11 @@ def link(cell: Cell | None, shown: str) -> Html:
     if cell is None or not cell.folder or shown == NONE:
         return join(shown)
     return el("a", shown, href=cell.folder)
+
+
+def unbroken(words: str) -> str:
+    """Words that stay on one line where columns are narrow."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def mark(good: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from mccpo.report.finding import OUR_METHOD
 from mccpo.report.results import Measured
 from mccpo.report.vocabulary import method_label
 
-TIED = 1e-9  # hypervolumes that differ by less do so by rounding
+TIED = 1e-9  # scores that differ by less do so by rounding
+
+Measure: TypeAlias = Literal["hypervolume", "kept"]
+"""What a method is scored by on an environment, over all κ."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Pair:
-    """One method on one environment: its cells from the smallest κ on, and the hypervolume of their front."""
+    """One method on one environment: its cells from the smallest κ on, and its scores over all of them.
+
+    **Fields:**
+
+    - `hypervolume`: what its policies dominate. `kept`: the return share that they keep within the budgets, mean over
+      κ; older results do not say it.
+    """
 
     method: str
     cells: tuple[Cell, ...]
     hypervolume: Measured | None
+    kept: Measured | None = None
 
     @property
     def first(self) -> Cell:
@@ -88,10 +98,17 @@ class Pair:
     def seeds(self) -> int:
         return sum(cell.seeds for cell in self.cells)
 
+    def score(self, measure: Measure) -> Measured | None:
+        return self.hypervolume if measure == "hypervolume" else self.kept
+
+    def mean(self, measure: Measure) -> float:
+        """The mean of a score over seeds."""
+        found = self.score(measure)
+        return found.mean if found else 0.0
+
     @property
     def volume(self) -> float:
-        """The mean hypervolume over seeds."""
-        return self.hypervolume.mean if self.hypervolume else 0.0
+        return self.mean("hypervolume")
 
     @property
     def from_nothing(self) -> float:
@@ -156,7 +173,11 @@ class Place:
     @cached_property
     def ranked(self) -> list[Pair]:
         """Those that have a hypervolume, be it 0, the largest first."""
-        return sorted((pair for pair in self.pairs if pair.hypervolume), key=lambda pair: -pair.volume)
+        return self.ranked_by("hypervolume")
+
+    def ranked_by(self, measure: Measure) -> list[Pair]:
+        """Those that have a score, be it 0, the largest first."""
+        return sorted((pair for pair in self.pairs if pair.score(measure)), key=lambda pair: -pair.mean(measure))
 
     @cached_property
     def largest(self) -> list[Pair]:
@@ -181,9 +202,14 @@ class Place:
         return sorted(kappa for kappa, seeds in met.items() if not seeds)
 
     @cached_property
+    def keeping(self) -> list[Pair]:
+        """Those that always meet the budgets which anybody has met, the largest hypervolume first."""
+        return [pair for pair in self.ranked if pair.keeps(self.unmet)]
+
+    @cached_property
     def reachable(self) -> list[Pair]:
-        """The best among those that always meet the budgets which anybody has met; where all were, the best."""
-        return _first([pair for pair in self.ranked if pair.keeps(self.unmet)])
+        """The best of these; where all budgets were met by somebody, the best."""
+        return _first(self.keeping)
 
     def share_of_cost(self, spent: Mapping[str, Any]) -> float:
         """What is spent of what is spent without budgets, by the cost of which it is most."""
@@ -219,10 +245,19 @@ class Board:
     def complete(self) -> list[str]:
         """The methods with a result on every environment that anybody has one on, the largest interquartile mean first.
 
-        Only they can be ranked: environments differ in what there is to dominate.
+        Only they can be ranked: an interquartile mean over other environments is of other tasks.
         """
+        return self.ranked_by("hypervolume")
+
+    def ranked_by(self, measure: Measure) -> list[str]:
+        """The same methods by the interquartile mean of a score; none where it is not known."""
         found = [method for method in self.methods if self.aggregate.get(method, {}).get("complete")]
-        return sorted(found, key=lambda method: -self.aggregate[method]["iqm"])
+        known = {method: told for method in found if (told := self.over(method, measure))}
+        return sorted(known, key=lambda method: -known[method]["iqm"])
+
+    def over(self, method: str, measure: Measure) -> Mapping[str, Any]:
+        """The interquartile mean of a score over environments, and its interval; empty where nobody knows it."""
+        return of_measure(self.aggregate.get(method, {}), measure)
 
     @property
     def partial(self) -> list[str]:
@@ -243,6 +278,11 @@ class Board:
         below = [at for at, kappa in enumerate(self.unseen["kappa"]) if kappa < self.kappas[0]]
         told = self.unseen.get(method, {}).values()
         return any(one["satisfaction_strict"][at] is not None for one in told for at in below)
+
+
+def of_measure(told: Mapping[str, Any] | None, measure: Measure) -> Mapping[str, Any]:
+    """Of what is said over environments, that of one score."""
+    return (told or {}) if measure == "hypervolume" else (told or {}).get(measure, {})
 
 
 def _first(ranked: Sequence[Pair]) -> list[Pair]:

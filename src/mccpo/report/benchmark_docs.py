@@ -145,7 +145,8 @@ def _published(name: str, boards: Boards) -> str:
 def _rows(pairs: Sequence[tuple[Place, Pair]]) -> str:
     """A row for each environment and κ; the column of optima only where there is one."""
     known = any(place.finite for place, _ in pairs)
-    head = ["environment", "κ", "return", *(["share of optimum"] if known else []), "met, τ = 0", "hypervolume, all κ"]
+    head = ["environment", "κ", "return", *(["share of optimum"] if known else []), "met, τ = 0"]
+    head += ["hypervolume, all κ", "kept, all κ"]
     return table(head, [_cell(place, pair, cell, known) for place, pair in pairs for cell in pair.cells])
 
 
@@ -159,7 +160,7 @@ def _cell(place: Place, pair: Pair, cell: Cell, known: bool) -> list[str]:
         words.STATUS.get(cell.status, cell.status) if ret is None else numbers.number(ret.mean),
         *optimum,
         f"{cell.seeds_met}/{cell.seeds}" if cell.status != "does not apply" else _NONE,
-        _NONE if pair.hypervolume is None else f"{pair.hypervolume.mean:.3f}",
+        *(_NONE if one is None else f"{one.mean:.3f}" for one in (pair.hypervolume, pair.kept)),
     ]
 
 

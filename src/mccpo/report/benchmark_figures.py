@@ -91,7 +91,10 @@ def front(place: Place, coloured: Strokes, names: Iterator[str]) -> Group | None
 
 
 def profiles(board: Board, coloured: Strokes, names: Iterator[str]) -> Group | None:
-    """How often a seed of a method dominates more than τ, over all environments: of methods that have run on all."""
+    """How often a seed of a method dominates more than τ of what the best on its environment does, over all of them.
+
+    Of methods that have run on every one.
+    """
     profiles = {method: board.profiles[method] for method in board.complete if method in board.profiles}
     found = {method: one for method, one in profiles.items() if one["tau"]}
     if not found:
@@ -106,8 +109,9 @@ def profiles(board: Board, coloured: Strokes, names: Iterator[str]) -> Group | N
             if method in coloured:
                 low, high = one["ci"]
                 axes.fill_between(one["tau"], low, high, step="post", color=style.colour, alpha=0.12, linewidth=0)
-        axes.set(xlabel="Hypervolume τ", ylabel="Share of runs above τ", ylim=(-0.02, 1.02))
-        axes.set_xlim(0.0, min(1.0, 1.05 * max(ends, default=1.0) + 0.02))
+        axes.set(xlabel="Hypervolume τ, relative to the best on the environment", ylabel="Share of runs above τ")
+        axes.set_ylim(-0.02, 1.02)
+        axes.set_xlim(0.0, 1.02 * max(ends, default=1.0) + 0.02)
         plain_ticks(axes, x=True, y=True)
 
     svg = draw(plot, name=next(names), describe="Performance profiles", size=(6.4, 3.2))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mccpo.report import numbers
-from mccpo.report.benchmark_data import Board, Pair, Place
-from mccpo.report.benchmark_standing import WORDS, Standing, standing
+from mccpo.report.benchmark_data import Board, Measure, Place
+from mccpo.report.benchmark_standing import WORDS, Standing, level_text, standing
 from mccpo.report.benchmark_words import listed, names
 from mccpo.report.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
@@ -33,32 +33,44 @@ def verdict(place: Place) -> str:
     told = f"{_unmet(place)}. Of the methods that always meet the rest, " if place.unmet else ""
     told = told or "Of the methods that meet every budget in every seed, "
     told += f"the largest hypervolume is that of {names(place.reachable)}"
-    told += f"{' alike' if len(place.reachable) > 1 else ''}: {numbers.number(best.volume)}."
-    keeping = [pair for pair in place.ranked if pair.keeps(place.unmet)]
-    second = next((pair for pair in keeping if pair not in place.reachable), None)
+    level = level_text(place.keeping)
+    told += f"{' alike' if len(place.reachable) > 1 else ''}: {numbers.number(best.volume)}{level and f', {level}'}."
+    second = next((pair for pair in place.keeping if pair not in place.reachable), None)
     if second is not None:
-        apart = ", intervals overlap" if _overlap(best, second) else ""
-        told += f" Next is {names([second])}: {numbers.number(second.volume)}{apart}."
-    above = [pair for pair in place.ranked if pair not in keeping and pair.volume > best.volume]
+        told += f" Next is {names([second])}: {numbers.number(second.volume)}."
+    above = [pair for pair in place.ranked if pair not in place.keeping and pair.volume > best.volume]
     if above:
         does = "dominates more, and misses" if len(above) == 1 else "dominate more, and miss"
         told += f" {names(above)} {does} budgets{' that others meet' if place.unmet else ''}."
-    whole = max(keeping, key=lambda pair: pair.from_nothing)
+    whole = max(place.keeping, key=lambda pair: pair.from_nothing)
     if whole not in place.reachable:
         told += (
             " Counted from no cost at all, so that it is a merit to spend less than any budget asks for, it would be "
             f"{names([whole])}: {numbers.number(whole.from_nothing)}."
         )
-    return told
+    return f"{told}{_kept(place)}"
+
+
+def _kept(place: Place) -> str:
+    """Who keeps the most of the return within the budgets of each κ; nothing where that is not known."""
+    ranked = place.ranked_by("kept")
+    if not ranked or not (most := ranked[0].mean("kept")):
+        return ""
+    level = level_text(ranked, "kept")
+    return f" Most of the return is kept within the budgets by {names(ranked[:1])}: {numbers.number(most)}" + (
+        f", {level}." if level else "."
+    )
 
 
 def _won(places: Sequence[Place], seeds: int) -> str:
     won = [place for place in places if any(pair.method == OUR_METHOD for pair in place.best)]
     best = f"the best hypervolume among the methods that meet every budget in {seeds} of {seeds} seeds (τ = 0)"
     name = method_label(OUR_METHOD)
+    level = {place.name: told for place in won if (told := level_text(place.keeping))}
+    named = [f"{place.name}{_bracketed(level.get(place.name, ''))}" for place in won]
     if len(places) == 1:
-        return f"{name} {'has' if won else 'does not have'} {best} on {places[0].name}."
-    where = f": {listed(place.name for place in won)}" if 0 < len(won) < len(places) else ""
+        return f"{name} {'has' if won else 'does not have'} {best} on {named[0] if won else places[0].name}."
+    where = f": {listed(named)}" if won and (level or len(won) < len(places)) else ""
     number = "all" if len(won) == len(places) else str(len(won) or "none")
     return f"{name} has {best} on {number} of the {len(places)} environments{where}."
 
@@ -100,13 +112,25 @@ def _overall(board: Board) -> str:
         return f"{name} lacks a result on some environment, and has no place over all of them."
     if len(ranked) < 2:
         return ""
+    those = f"the {len(ranked)} methods that have a result on every environment"
+    told = f"Over all environments its interquartile mean of hypervolume is {_ranked(board, 'hypervolume', those)}."
+    if board.over(OUR_METHOD, "kept"):
+        told += f" That of what it keeps within budgets is {_ranked(board, 'kept', 'these')}."
+    return told
+
+
+def _ranked(board: Board, measure: Measure, those: str) -> str:
+    """Its interquartile mean of a score, and its place; that is no more than level where intervals overlap."""
+    ranked = board.ranked_by(measure)
     rank = ranked.index(OUR_METHOD)
     other = ranked[0 if rank else 1]
-    ours, theirs = (board.aggregate[method]["iqm"] for method in (OUR_METHOD, other))
-    given = ", given the model" if board.methods[other]["kind"] == "solver" else ""
-    beside = f"{'first' if rank else 'next'} is {method_label(other)}{given}, {theirs:.3f}"
-    which = f"{_ordinal(rank + 1)} of the {len(ranked)} methods that have a result on every environment"
-    return f"Over all environments its interquartile mean is {ours:.3f}, {which}; {beside}."
+    ours, theirs = (board.over(method, measure) for method in (OUR_METHOD, other))
+    name, value = method_label(other), f"{theirs['iqm']:.3f}"
+    name += ", given the model" if board.methods[other]["kind"] == "solver" else ""
+    word = "first" if rank else "next"
+    if ours["ci"][0] <= theirs["ci"][1] and theirs["ci"][0] <= ours["ci"][1]:
+        return f"{ours['iqm']:.3f}, level with {name} ({value}), the {word} of {those}"
+    return f"{ours['iqm']:.3f}, {_ordinal(rank + 1)} of {those}; {word} is {name}, {value}"
 
 
 def _budgets(places: Sequence[Place]) -> str:
@@ -126,6 +150,7 @@ def _nobody(place: Place, *, short: bool = False) -> str:
     if place.unmet:
         if short and place.reachable:
             best = f"{names(place.reachable)} {'are' if len(place.reachable) > 1 else 'is'} best"
+            best += _bracketed(level_text(place.keeping))
             return f"{_lower(_unmet(place))}; of those that always meet the rest, {best}"
         others = len(place.unmet) < len(place.budgets)
         told = f"{_unmet(place)}{', and no method that dominates anything always meets the rest' if others else ''}"
@@ -142,14 +167,12 @@ def _unmet(place: Place) -> str:
 
 
 def _leaders(places: Sequence[Place]) -> str:
-    return " ".join(f"On {place.name} the best is {names(place.best)}." for place in places if place.best)
+    told = {place.name: f"{names(place.best)}{_bracketed(level_text(place.keeping))}" for place in places if place.best}
+    return " ".join(f"On {name} the best is {best}." for name, best in told.items())
 
 
-def _overlap(one: Pair, other: Pair) -> bool:
-    """Whether two hypervolumes cannot be told apart by their intervals."""
-    if one.hypervolume is None or other.hypervolume is None or not one.hypervolume.ci or not other.hypervolume.ci:
-        return False
-    return one.hypervolume.ci[0] <= other.hypervolume.ci[1] and other.hypervolume.ci[0] <= one.hypervolume.ci[1]
+def _bracketed(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def _ordinal(number: int) -> str:

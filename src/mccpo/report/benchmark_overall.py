@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mccpo.report import benchmark_cells as entry
 from mccpo.report import numbers
-from mccpo.report.benchmark_data import TIED, Board, Cell, Pair, Place
-from mccpo.report.benchmark_standing import Standing, standing
+from mccpo.report.benchmark_data import TIED, Board, Cell, Pair, Place, of_measure
+from mccpo.report.benchmark_standing import Standing, level_count, level_with, standing
 from mccpo.report.benchmark_words import duration, listed
 from mccpo.report.drawing import INK, STROKES
 from mccpo.report.finding import OUR_METHOD
@@ -20,8 +20,8 @@ from mccpo.report.vocabulary import method_label
 _MINUS = "−"
 _CLASSES = {"ahead": "agrees", "behind": "differs"}
 _BETTER = entry.Head("MC-CPO better", "95 % interval", ascending=True)
-_MET = entry.Head("Met, τ = 0", "seeds at all κ")
-_SPENT = entry.Head("A run on each", "and the search", ascending=True)
+_MET = entry.Head(f"Met, {entry.unbroken('τ = 0')}", entry.unbroken("seeds at all κ"))
+_SPENT = entry.Head("A run on each", entry.unbroken("and the search"), ascending=True)
 
 
 def standings(board: Board, slug: Callable[[str], str]) -> Html:
@@ -46,8 +46,8 @@ def standings(board: Board, slug: Callable[[str], str]) -> Html:
     for place in board.run:
         cells = [
             el("th", el("a", place.name, href=f"#{slug(place.name)}"), scope="row", data_sort=place.name),
-            _holders(place.largest),
-            _holders(place.reachable, _but(place)),
+            _holders(place.largest, level_count(place.ranked)),
+            _holders(place.reachable, level_count(place.keeping), _but(place)),
         ]
         cells += _ours(standing(place)) if OUR_METHOD in board.methods else []
         rows.append(el("tr", *cells))
@@ -61,6 +61,7 @@ def ranked(board: Board) -> Html | None:
     heads = [
         entry.Head("Method", ascending=True),
         entry.Head("IQM of hypervolume", "95 % interval", sorted=True),
+        entry.Head("IQM of kept", "95 % interval"),
         _BETTER,
         entry.Head("Best on", "of so many environments"),
         _MET,
@@ -73,6 +74,7 @@ def ranked(board: Board) -> Html | None:
         cells = [
             entry.method_head(method, board.methods[method]["kind"]),
             entry.estimate(board.aggregate[method], "iqm", _colour(method), top=top),
+            entry.stated(board.over(method, "kept")),
             _better(board, method),
             _best_on(board, method),
             entry.met(_cells(board, method)),
@@ -92,6 +94,8 @@ def unranked(board: Board) -> Html | None:
         entry.Head("Environments", "that it has a result on"),
         entry.Head("IQM of hypervolume", "on these"),
         entry.Head(f"That of {method_label(OUR_METHOD)}", "on the same"),
+        entry.Head("IQM of kept", "on these"),
+        entry.Head(f"That of {method_label(OUR_METHOD)}", "on the same"),
         _BETTER,
         _MET,
         _SPENT,
@@ -106,6 +110,7 @@ def unranked(board: Board) -> Html | None:
             el("td", str(len(where)), el("small", ", ".join(where)), data_sort=entry.key(len(where))),
             entry.estimate(found, "iqm", _colour(method), top=top),
             entry.estimate(found.get("ours"), "iqm", _colour(OUR_METHOD), top=top),
+            *(entry.stated(of_measure(one, "kept")) for one in (found, found.get("ours"))),
             _better(board, method),
             entry.met(_cells(board, method)),
             _spent(board, method),
@@ -130,8 +135,9 @@ def _better(board: Board, method: str) -> Html:
 
 def _best_on(board: Board, method: str) -> Html:
     applies = _applies(board, method)
-    best = [place.name for place, pair in applies if pair in place.best]
-    return el("td", f"{len(best)}/{len(applies)}", el("small", ", ".join(best)), data_sort=entry.key(len(best)))
+    best = [place for place, pair in applies if pair in place.best]
+    told = ", ".join(f"{place.name}{' (level)' if level_with(place.keeping) else ''}" for place in best)
+    return el("td", f"{len(best)}/{len(applies)}", el("small", told), data_sort=entry.key(len(best)))
 
 
 def _unready(board: Board, method: str) -> Html:
@@ -151,7 +157,7 @@ def _ours(found: Standing | None) -> list[Html]:
     """MC-CPO on one environment, beside the best other method there."""
     if found is None:
         return [entry.missing()] * 4
-    place = el("small", f"{found.rank} of {found.of}")
+    place = el("small", found.place)
     own = [
         el(
             "td",
@@ -173,16 +179,18 @@ def _ours(found: Standing | None) -> list[Html]:
     ]
 
 
-def _holders(pairs: Sequence[Pair], note: str = "") -> Html:
+def _holders(pairs: Sequence[Pair], *notes: str) -> Html:
     """Who has a hypervolume, and how large it is."""
+    noted = [el("small", note) for note in notes if note]
     if not pairs:
-        return el("td", "nobody", el("small", note) if note else None, data_sort="")
+        return el("td", "nobody", *noted, data_sort="")
     given = "given the model" if all(pair.kind == "solver" for pair in pairs) else ""
-    told = ", ".join(part for part in (f"{pairs[0].volume:.3f}", given, note) if part)
+    told = ", ".join(part for part in (f"{pairs[0].volume:.3f}", given) if part)
     return el(
         "td",
         listed(method_label(pair.method) for pair in pairs),
         el("small", told),
+        *noted,
         data_sort=entry.key(pairs[0].volume),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.results import over_environments
+from mccpo.experiments.benchmark.overall import over_environments, profiles
 from mccpo.experiments.benchmark.rows import read_frame
 from mccpo.report.benchmark_data import Board, Cell, Pair, Place
 from mccpo.report.finding import OUR_METHOD
@@ -17,6 +17,7 @@ from mccpo.report.results import Measured
 from mccpo.strict_json import read_json
 
 _FIX = "name the folder of a benchmark"
+_Told = Mapping[str, Mapping[str, Any]]
 
 
 def read(folder: Path) -> Board:
@@ -52,14 +53,15 @@ def measured(summary: Mapping[str, Any]) -> Measured:
 def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame | None) -> Board:
     worst = {} if rows is None else _worst(rows)
     cells = [_cell(folder, raw, worst, seeds_of(results, raw)) for raw in results["cells"]]
+    aggregate, profiled = _over_environments(results)
     places = tuple(_place(name, raw, cells, results) for name, raw in results["environments"].items())
     return Board(
         suite=results["suite"],
         protocol=results["protocol"],
         places=places,
         methods=results["methods"],
-        aggregate=_aggregate(results),
-        profiles=results["profiles"],
+        aggregate=aggregate,
+        profiles=profiled,
         improvement=results["improvement"].get(OUR_METHOD, {}),
         unseen=results["unseen"],
         seconds=results["seconds"],
@@ -67,16 +69,20 @@ def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame |
     )
 
 
-def _aggregate(results: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """What is said over environments; older results do not say over which, and have it made of their hypervolumes."""
+def _over_environments(results: Mapping[str, Any]) -> tuple[_Told, _Told]:
+    """The aggregate and the profiles. Of older results, which do not say what was kept, they are made anew.
+
+    These had them of hypervolumes as they are, not relative to the best on each environment.
+    """
     told = results["aggregate"]
-    if all("complete" in one for one in told.values()):
-        return told
+    if "kept" in results:
+        return told, results["profiles"]
     volumes: dict[str, dict[str, dict[int, float]]] = {}
     for environment, methods in results["hypervolume"].items():
         for method, found in methods.items():
             volumes.setdefault(method, {})[environment] = dict(enumerate(found["per_seed"]))
-    return {method: told.get(method, {}) | found for method, found in over_environments(volumes).items()}
+    aggregate = {method: told.get(method, {}) | found for method, found in over_environments(volumes, {}).items()}
+    return aggregate, profiles(volumes)
 
 
 _Key = tuple[str, str, float]
@@ -118,7 +124,7 @@ def _cell(
 
 
 def _place(name: str, raw: Mapping[str, Any], cells: Iterable[Cell], results: Mapping[str, Any]) -> Place:
-    volumes = results["hypervolume"].get(name, {})
+    scores = [results.get(measure, {}).get(name, {}) for measure in ("hypervolume", "kept")]
     by_method: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.environment == name:
@@ -127,7 +133,7 @@ def _place(name: str, raw: Mapping[str, Any], cells: Iterable[Cell], results: Ma
         Pair(
             method,
             tuple(sorted(found, key=lambda cell: cell.kappa)),
-            measured(volumes[method]) if method in volumes else None,
+            *(measured(one[method]) if method in one else None for one in scores),
         )
         for method, found in by_method.items()
     )

@@ -11,6 +11,7 @@ from typing import Any
 from mccpo.report import benchmark_cells as entry
 from mccpo.report import numbers
 from mccpo.report.benchmark_data import Board, Cell, Pair, Place
+from mccpo.report.benchmark_standing import level_count
 from mccpo.report.benchmark_words import status
 from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label, metric_label
@@ -21,8 +22,9 @@ def environment(place: Place, kappas: Sequence[float]) -> Html:
     heads = [
         entry.Head("Method", ascending=True),
         entry.Head("Hypervolume", sorted=True),
-        entry.Head("Met, τ = 0", "all κ"),
-        *(entry.Head(f"Return, κ = {kappa:g}", "met") for kappa in kappas),
+        entry.Head("Kept", f"return share within budgets, mean {entry.unbroken('over κ')}"),
+        entry.Head(f"Met, {entry.unbroken('τ = 0')}", "all κ"),
+        *(entry.Head(f"Return, {entry.unbroken(f'κ = {kappa:g}')}", "met") for kappa in kappas),
         entry.Head("Unready steps", ascending=True),
         entry.Head("ΔK"),
         entry.Head("Seconds", ascending=True),
@@ -126,17 +128,12 @@ def _asked(pair: Pair | None, met: Mapping[str, Any] | None, share: Mapping[str,
 
 def _pair(place: Place, pair: Pair, kappas: Sequence[float]) -> list[Html]:
     cells = [cell for cell in pair.cells if cell.done]
-    volume = pair.hypervolume if cells else None
     told = "best that meets the rest" if place.unmet else "best that meets all"
-    best = el("small", told, class_="better") if pair in place.reachable else None
-    shown = (
-        entry.NONE
-        if volume is None
-        else f"{volume.mean:.3f}" + ("" if volume.shown_std is None else f" ± {volume.std:.3f}")
-    )
+    best = [el("small", part, class_="better") for part in (told, level_count(place.keeping)) if part]
     return [
         entry.method_head(pair.method, pair.kind, status(pair)),
-        el("td", entry.link(pair.first, shown), best, data_sort=entry.key(volume.mean if volume else None)),
+        entry.score(pair, "hypervolume", *(best if pair in place.reachable else ())),
+        entry.score(pair, "kept"),
         entry.met(pair.cells if cells else (), pair.first),
         *(_return(pair.at(kappa)) for kappa in kappas),
         _over(pair, cells, "prerequisite_violation_rate"),

@@ -21,8 +21,13 @@ GLOSSARY = {
     "Hypervolume": (
         "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more "
         "is better), both relative to the unconstrained policy, as a share of that plane. The plane begins at the "
-        "smallest κ: to spend less than any budget asks for counts for no more. Whether the budgets are met it does "
-        "not say; the column beside it does."
+        "smallest κ: to spend less than any budget asks for counts for no more. It can be larger than the optimum's, "
+        "since a policy that spends less than its own κ asks for dominates at smaller costs too, and it does not say "
+        "whether the budgets are met."
+    ),
+    "Kept": (
+        "the share of the unconstrained return that a seed's policy for each κ returns, mean over κ, where one that "
+        "misses a budget (τ = 0) or failed counts 0: no policies keep more than the optima within the same budgets."
     ),
     "κ": "the budgets, as a share of what the unconstrained policy spends.",
     "Return": "discounted reward of an episode, mean ± standard deviation over seeds.",
@@ -37,13 +42,16 @@ GLOSSARY = {
     "ΔK": "mastery gained in an episode, over all concepts.",
     "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
     "IQM": (
-        "interquartile mean of the hypervolume over seeds and environments; the bootstrap is stratified. Environments "
-        "differ in what there is to dominate: methods are ranked only where they have a result on every one."
+        "interquartile mean over seeds and environments of the hypervolume, or of what is kept, each divided by the "
+        "largest mean that any method has on that environment: else the quartiles that it leaves out would be the easy "
+        "and the hard environments. The bootstrap is stratified. Methods are ranked only where they have a result on "
+        "every environment."
     ),
     "Ahead, level, behind": (
         "MC-CPO's mean hypervolume against that of the best other method, whether that meets its budgets or not: level "
         "where Welch's 95 % interval of the difference contains 0. The best of many owes its place to luck in part, "
-        "which this does not count in MC-CPO's favour."
+        "which this does not count in MC-CPO's favour. Who is said to be level with a best method is so by the same "
+        "rule; of interquartile means, where their intervals overlap."
     ),
     "MC-CPO better": (
         "probability that a seed of MC-CPO has a larger hypervolume than a seed of this method, on an environment "

@@ -1,4 +1,8 @@
-"""What policies are worth: exactly on a finite environment, else by fresh episodes, of the same keys for all."""
+"""What policies are worth: exactly on a finite environment, else by fresh episodes.
+
+The keys of these episodes follow from the seed of the protocol. Learners that are trained for each κ have a key for
+each κ and seed; rules and conditioned policies have one for each seed, which serves at every κ.
+"""
 
 from __future__ import annotations
 

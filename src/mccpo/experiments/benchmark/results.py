@@ -1,4 +1,4 @@
-"""What the rows say: cells, hypervolumes, aggregates over environments, winners.
+"""What the rows say: cells, hypervolumes, what was kept within the budgets, winners.
 
 Results are written after every pair, when most of the rows are as they were: what bootstrapping gave is remembered.
 """
@@ -10,23 +10,15 @@ from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mccpo.evaluation import Summary, summarise
 from mccpo.evaluation.hypervolume import hypervolume
-from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
 from mccpo.experiments.benchmark.methods import OURS
+from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
 from mccpo.experiments.benchmark.rows import MEASURED
 
 _TIED = 1e-9
-TAUS = np.round(np.linspace(0.0, 1.0, 101), 2)
 
 Row = Mapping[str, Any]
-Volumes = Mapping[str, Mapping[int, float]]
-"""Hypervolumes of one method, by environment and seed."""
-ByMethod = Mapping[str, Volumes]
-Scores = tuple[tuple[float, ...], ...]
-"""Runs × environments, as a key."""
 
 
 class Met(NamedTuple):
@@ -38,16 +30,17 @@ class Met(NamedTuple):
 
 def summed_up(rows: Sequence[Row]) -> dict[str, Any]:
     """Everything that follows from rows."""
-    volumes = hypervolumes(rows)
+    volumes, within = hypervolumes(rows), kept(rows)
     cells = cells_of(rows)
     best = winners(volumes, cells)
-    overall = over_environments(volumes)
+    overall = over_environments(volumes, within)
     return {
         "cells": cells,
         "aggregate": {method: found | {"best_on": _best_on(method, best)} for method, found in overall.items()},
-        "profiles": {method: _profile(found) for method, found in volumes.items()},
+        "profiles": profiles(volumes),
         "improvement": {OURS: improvement(volumes, OURS)} if volumes.get(OURS) else {},
         "hypervolume": _by_environment(volumes),
+        "kept": _by_environment(within),
         "winners": best,
     }
 
@@ -97,32 +90,24 @@ def hypervolumes(rows: Iterable[Row]) -> ByMethod:
     return found
 
 
-def over_environments(volumes: ByMethod) -> dict[str, dict[str, Any]]:
-    """The interquartile mean of every method over the environments that it has a result on, which are named.
+def kept(rows: Iterable[Row]) -> ByMethod:
+    """The share of the unconstrained return that every seed keeps within the budgets, by method and environment.
 
-    A method is complete where these are all on which anybody has one; a failure is a result. Environments differ in
-    what there is to dominate, so that only complete methods can be ranked. One that is not has MC-CPO beside it, on the
-    very environments and seeds that it has itself: `ours`, null where MC-CPO has no result on one of them.
+    It is the mean over the κ asked for, each counting what the policy for that very κ returns; one that misses a budget
+    there (τ = 0), or failed, counts 0. No policies keep more than the optimum under each budget does. Hypervolume asks
+    for something else: there a policy counts at every κ that it spends no more than, so that to spend less than asked
+    is a merit. A method that does not apply to an environment has no entry there.
     """
-    everywhere = {environment for found in volumes.values() for environment in found}
-    told = {}
-    for method, found in volumes.items():
-        told[method] = _interquartile(found) | {"environments": list(found), "complete": found.keys() == everywhere}
-        if not told[method]["complete"] and method != OURS:
-            same = _same_runs(volumes.get(OURS, {}), found)
-            told[method]["ours"] = _interquartile(same) if same else None
-    return told
-
-
-def improvement(volumes: ByMethod, ours: str) -> dict[str, dict[str, Any]]:
-    """How likely a run of ours dominates more than one of each other, on the environments that both are in."""
-    found = {}
-    for other, theirs in volumes.items():
-        common = [environment for environment in volumes[ours] if environment in theirs]
-        if other == ours or not common:
+    rows = list(rows)
+    asked = {row["kappa"] for row in rows}
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for row in rows:
+        if row["status"] == "does not apply":
             continue
-        p, low, high = _improvement(_scores(volumes[ours], common), _scores(theirs, common))
-        found[other] = {"p": p, "ci": [low, high], "environments": common}
+        seeds = found.setdefault(row["method"], {}).setdefault(row["environment"], {})
+        met = row["status"] == "done" and row["satisfaction_strict"] == 1
+        share = max(0.0, row.get("share") or 0.0) if met else 0.0  # to miss a budget is never worth more
+        seeds[row["seed"]] = seeds.get(row["seed"], 0.0) + share / len(asked)
     return found
 
 
@@ -213,54 +198,14 @@ def _best_on(method: str, best: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [environment for environment, found in best.items() if method in found["safe_methods"]]
 
 
-def _interquartile(volumes: Volumes) -> dict[str, Any]:
-    value, low, high = _iqm(_scores(volumes, list(volumes)))
-    return {"iqm": value, "ci": [low, high]}
-
-
-def _same_runs(ours: Volumes, theirs: Volumes) -> Volumes:
-    """Of our hypervolumes, those on their environments and of their seeds; none where we lack an environment."""
-    found = {
-        environment: {seed: ours.get(environment, {})[seed] for seed in seeds if seed in ours.get(environment, {})}
-        for environment, seeds in theirs.items()
-    }
-    return found if all(found.values()) else {}
-
-
-def _profile(volumes: Volumes) -> dict[str, Any]:
-    found = _profile_of(_scores(volumes, list(volumes)))
-    return {"tau": found.tau, "share": found.share, "ci": [found.low, found.high]}
-
-
 @cache
 def _summary(seeds: tuple[float, ...]) -> Summary:
     return summarise(seeds)
 
 
-@cache
-def _iqm(scores: Scores) -> Estimate:
-    return iqm(np.array(scores))
-
-
-@cache
-def _profile_of(scores: Scores) -> Profile:
-    return profile(np.array(scores), TAUS.tolist())
-
-
-@cache
-def _improvement(ours: Scores, theirs: Scores) -> Estimate:
-    return probability_of_improvement(np.array(ours), np.array(theirs))
-
-
-def _scores(volumes: Volumes, environments: Sequence[str]) -> Scores:
-    """Seeds × environments; of an agent with more seeds here than there, the first of each."""
-    runs = min(len(volumes[environment]) for environment in environments)
-    return tuple(zip(*(list(volumes[environment].values())[:runs] for environment in environments), strict=True))
-
-
-def _by_environment(volumes: ByMethod) -> dict[str, dict[str, Summary]]:
+def _by_environment(scores: ByMethod) -> dict[str, dict[str, Summary]]:
     found: dict[str, dict[str, Summary]] = {}
-    for method, environments in volumes.items():
+    for method, environments in scores.items():
         for environment, seeds in environments.items():
             found.setdefault(environment, {})[method] = _summary(tuple(seeds.values()))
     return found
