@@ -43,6 +43,13 @@ def test_seeds_are_counted_as_the_method_has_them():
     assert "98.0 %" in told
 
 
+def test_what_was_kept_has_a_column_of_its_own():
+    told = shown([0.6], kept={"gate": {"cpo": {"mean": 0.123}}}).splitlines()
+    assert any("hypervolume" in line and "kept" in line for line in told)
+    assert any("0.300" in line and "0.123" in line for line in told)
+    assert "kept" in shown([0.6])  # as older results have it, which do not say how much
+
+
 def test_what_nobody_met_is_said_below_the_table():
     winners = {"unmet": [0.5], "reachable_methods": ["cpo"]}
     told = " ".join(shown([0.6], winners={"gate": winners}).split())

@@ -213,6 +213,17 @@ def test_rows_stand_by_hypervolume_and_the_best_is_named(board, tables):
     assert "best that meets all" in row_of(tables["on-chain", "place"], "MC-CPO")[1]["text"]
 
 
+def test_what_was_kept_stands_beside_the_hypervolume(folder, tables):
+    rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "tutor-15")
+    head, *found = tables["on-tutor-15", "place"]
+    assert head[2]["text"].startswith("Kept")
+    for name in ("cpo", "mc-cpo", "unconstrained"):
+        here = rows.filter(pl.col("method") == name)
+        expected = (here["share"] * here["satisfaction_strict"]).mean()
+        assert float(row_of(found, words.method_label(name))[2]["key"]) == pytest.approx(expected)
+    assert row_of(found, "Exact Lyapunov")[2]["text"] == "–"
+
+
 def test_unseen_budgets_have_a_row_for_each_method(tables):
     rows = tables["unseen", "unseen"]
     assert len(rows[0]) == 2 + 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,14 @@ import pytest
 from scipy.stats import ttest_ind
 
 from mccpo.evaluation import summarise
+from mccpo.report.benchmark import render
 from mccpo.report.benchmark_data import Place
 from mccpo.report.benchmark_finding import finding, verdict
 from mccpo.report.benchmark_reading import board_of, measured
-from mccpo.report.benchmark_standing import interval, standing
+from mccpo.report.benchmark_standing import interval, level_text, level_with, standing
 
 from .benchmark_folder import SEEDS, made_up
+from .benchmark_page import Tables
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +44,66 @@ def meet(results: dict[str, Any], environment: str, per_seed: list[float], kappa
 
 def test_the_first_sentences_are_where_ours_is_best_and_how_it_stands(results):
     won, stands, overall, budgets = finding(board_of(results))
-    assert "on 1 of the 3 environments: chain." in won
+    assert won.endswith("on 1 of the 3 environments: chain (level with Exact Lyapunov, which is given the model).")
     assert f"in {SEEDS} of {SEEDS} seeds (τ = 0)" in won
     assert stands.startswith("Beside the best other method of each")
     for place in board_of(results).run:
         assert place.name in stands.split(standing(place).word)[1]
-    iqm = {method: results["aggregate"][method]["iqm"] for method in ("mc-cpo", "pid-lagrangian")}
-    assert f"its interquartile mean is {iqm['mc-cpo']:.3f}, 1st of the 12 methods" in overall
-    assert overall.endswith(f"next is PID-Lagrangian, {iqm['pid-lagrangian']:.3f}.")
-    results["aggregate"]["cpo"]["iqm"] = 0.9
-    overall = finding(board_of(results))[2]
-    assert "2nd of the 12 methods" in overall
-    assert overall.endswith("first is CPO, 0.900.")
+    assert "its interquartile mean of hypervolume is" in overall
+    assert "That of what it keeps within budgets is" in overall
     assert budgets == "It meets every budget in all 27 runs, of a seed at a κ each."
+
+
+@pytest.mark.parametrize(
+    ("theirs", "place"),
+    [
+        ((0.7, 0.6, 0.79), "0.900, 1st of {}; next is CPO, 0.700"),
+        ((0.85, 0.75, 0.95), "0.900, level with CPO (0.850), the next of {}"),
+        ((0.95, 0.85, 1.0), "0.900, level with CPO (0.950), the first of {}"),
+        ((1.1, 1.05, 1.2), "0.900, 2nd of {}; first is CPO, 1.100"),
+    ],
+)
+def test_no_place_overall_is_claimed_within_chance(results, theirs, place):
+    for method, one in results["aggregate"].items():
+        iqm, *ends = {"mc-cpo": (0.9, 0.8, 1.0), "cpo": theirs}.get(method, (0.1, 0.1, 0.1))
+        one |= {"iqm": iqm, "ci": ends, "kept": {"iqm": iqm, "ci": ends}}
+    overall = finding(board_of(results))[2]
+    volumes, kept = place.format("the 12 methods that have a result on every environment"), place.format("these")
+    assert overall == (
+        f"Over all environments its interquartile mean of hypervolume is {volumes}. "
+        f"That of what it keeps within budgets is {kept}."
+    )
+
+
+def test_a_first_place_within_chance_is_said_to_be_level(results):
+    results["hypervolume"]["chain"] = {
+        "mc-cpo": summarise([0.8, 0.81, 0.82]),
+        "cpo": summarise([0.79, 0.8, 0.83]),
+        "focops": summarise([0.7, 0.8, 0.9]),
+        "rcpo": summarise([0.1, 0.1, 0.1]),
+    }
+    place = place_of(results, "chain")
+    assert [pair.method for pair in level_with(place.ranked)] == ["cpo", "focops"]
+    assert "is that of MC-CPO: 0.810, level with CPO and 1 more." in verdict(place)
+    assert "chain (level with CPO and 1 more)" in finding(board_of(results))[0]
+    results["hypervolume"]["chain"]["lyapunov-lp"] = summarise([0.808] * 3)
+    told = level_text(place_of(results, "chain").ranked)
+    assert told == "level with Exact Lyapunov, which is given the model, and 2 more"
+
+
+def test_of_single_seeds_nobody_is_said_to_be_level(results):
+    results["hypervolume"]["chain"] = {"mc-cpo": summarise([0.8]), "cpo": summarise([0.79])}
+    assert level_text(place_of(results, "chain").ranked) == ""
+
+
+def test_who_keeps_the_most_is_said(results):
+    results["kept"]["chain"] = {"cpo": summarise([0.9, 0.91, 0.92]), "mc-cpo": summarise([0.6, 0.6, 0.6])}
+    place = place_of(results, "chain")
+    assert verdict(place).endswith("Most of the return is kept within the budgets by CPO: 0.910.")
+    assert standing(place).kept_rank == 2
+    assert standing(place).place.endswith(f" of {standing(place).of}; by kept 2")
+    results["kept"]["chain"]["mc-cpo"] = summarise([0.99, 0.99, 0.99])
+    assert standing(place_of(results, "chain")).place == f"1 of {standing(place).of}"  # as by the hypervolume
 
 
 def test_it_is_said_where_ours_misses_a_budget(results):
@@ -97,9 +145,9 @@ def test_who_is_best_but_for_what_nobody_met_is_said(results):
     assert told.startswith(
         "Nobody met κ = 0.5 in any of its seeds. Of the methods that always meet the rest, the largest "
     )
-    assert f"is that of MC-CPO: {results['hypervolume']['chain']['mc-cpo']['mean']:.3f}." in told
+    assert f"is that of MC-CPO: {results['hypervolume']['chain']['mc-cpo']['mean']:.3f}" in told
     short = "nobody met κ = 0.5 in any of its seeds; of those that always meet the rest, MC-CPO is best"
-    assert f"On chain: {short}." in finding(board_of(results))
+    assert any(one.startswith(f"On chain: {short}") for one in finding(board_of(results)))
 
 
 def test_without_ours_the_others_are_named(results):
@@ -136,7 +184,7 @@ def test_thrift_that_no_budget_asks_for_is_told_apart(results):
     place = place_of(results, "chain")
     assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
     assert place.best[0].method == "mc-cpo"
-    assert verdict(place).endswith("it would be Planning: 0.600.")
+    assert "it would be Planning: 0.600." in verdict(place)
 
 
 def test_of_one_environment_the_best_other_is_named(results):
@@ -179,13 +227,15 @@ def test_of_one_seed_nobody_knows_how_far_the_next_would_be(results):
     assert (found.interval, found.word, found.difference) == (None, "", 1.0)
 
 
-def test_published_results_without_the_newer_keys_are_read():
-    docs = Path(__file__).parents[2] / "docs" / "benchmark" / "tutors" / "results.json"
-    results = json.loads(docs.read_text())
-    for about in results["aggregate"].values():  # whatever is published now
-        for name in ("complete", "ours"):
+def test_older_results_without_the_newer_keys_are_read(results):
+    newer = board_of(json.loads(json.dumps(results)))
+    del results["kept"]
+    for about in results["aggregate"].values():
+        for name in ("complete", "ours", "kept"):
             about.pop(name, None)
-        about["environments"] = 1
+        about |= {"environments": 1, "iqm": 0.5}
+    for about in results["profiles"].values():
+        about["share"] = [0.0] * len(about["tau"])
     for about in results["winners"].values():
         for name in [name for name in about if name.startswith(("unmet", "reachable"))]:
             del about[name]
@@ -196,4 +246,9 @@ def test_published_results_without_the_newer_keys_are_read():
     for method in board.partial:
         where = [name for name, methods in results["hypervolume"].items() if method in methods]
         assert sorted(board.aggregate[method]["environments"]) == sorted(where)
-    assert finding(board)
+    assert board.profiles == newer.profiles  # of hypervolumes relative to the best, as they are now
+    assert all(board.aggregate[method]["iqm"] == about["iqm"] for method, about in newer.aggregate.items())
+    assert standing(board.run[0]).kept_rank is None
+    assert "keeps within budgets" not in " ".join(finding(board))
+    assert "is kept" not in verdict(board.run[0])
+    assert Tables(render(board)).tables["on-chain", "place"][1][2]["text"] == "–"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy
 
+from mccpo.evaluation import summarise
 from mccpo.report import benchmark_words as words
 from mccpo.report.benchmark import render
 from mccpo.report.benchmark_data import Board
@@ -47,6 +48,8 @@ def test_only_who_has_a_result_everywhere_is_ranked(results, board, tables):
     rows = tables["overall", "overall"][1:]
     keys = [float(row[1]["key"]) for row in rows]
     assert keys == sorted((results["aggregate"][method]["iqm"] for method in board.complete), reverse=True)
+    kept = [results["aggregate"][method]["kept"]["iqm"] for method in board.complete]
+    assert [float(row[2]["key"]) for row in rows] == kept
     names = {row[0]["key"] for row in rows}
     assert names.isdisjoint(map(method_label, PARTIAL))
 
@@ -56,15 +59,21 @@ def test_the_others_stand_beside_ours_on_the_same_environments(results, tables):
     assert sorted(row[0]["key"] for row in rows) == sorted(map(method_label, PARTIAL))
     row = row_of(rows, "Exact Lyapunov")
     assert row[1]["text"] == "2gate, chain"
-    volumes = [results["hypervolume"][place]["mc-cpo"]["per_seed"] for place in ("gate", "chain")]
-    assert float(row[3]["key"]) == pytest.approx(scipy.stats.trim_mean(np.ravel(volumes), 0.25))
+    for measure, column in (("hypervolume", 3), ("kept", 5)):
+        scores = [
+            np.array(results[measure][place]["mc-cpo"]["per_seed"])
+            / max(one["mean"] for one in results[measure][place].values())
+            for place in ("gate", "chain")
+        ]
+        assert float(row[column]["key"]) == pytest.approx(scipy.stats.trim_mean(np.ravel(scores), 0.25))
 
 
 def test_profiles_are_of_those_that_are_ranked(board):
-    drawn = profiles(board, strokes(board), iter("a"))
-    assert profiles(replace(board, aggregate={}), strokes(board), iter("a")) is None
+    drawn = profiles(board, strokes(board), iter("ab"))
+    assert [panel.title for panel in drawn.panels] == ["All environments", "Near the best"]
+    assert profiles(replace(board, aggregate={}), strokes(board), iter("ab")) is None
     few = replace(board, profiles={name: one for name, one in board.profiles.items() if name not in PARTIAL})
-    assert profiles(few, strokes(board), iter("a")) == drawn
+    assert profiles(few, strokes(board), iter("ab")) == drawn
 
 
 def test_without_anyone_on_all_environments_nobody_is_ranked(results):
@@ -83,7 +92,7 @@ def test_the_first_table_has_the_place_of_ours_on_each_environment(board, tables
         assert row[0]["links"] == [f"#on-{place.name}"]
         assert row[1]["text"].startswith(method_label(place.ranked[0].method))
         assert row[2]["text"].startswith(method_label(place.best[0].method))
-        assert row[3]["text"] == f"{found.ours.volume:.3f}{found.rank} of {found.of}"
+        assert row[3]["text"] == f"{found.ours.volume:.3f}{found.place}"
         assert row[4]["text"].endswith(f"/{3 * SEEDS}")
         assert row[5]["text"].startswith(method_label(found.other.method))
         assert row[6]["text"].startswith(f"{found.word} ")
@@ -98,8 +107,27 @@ def test_what_nobody_met_is_in_the_first_table(results):
     rows = Tables(render(board_of(changed))).tables
     best = row_of(rows["", "standings"], "chain")[2]["text"]
     assert best.startswith("MC-CPO")
-    assert best.endswith(", nobody met κ = 0.5")
+    assert best.endswith("nobody met κ = 0.5")
     assert "best that meets the rest" in row_of(rows["on-chain", "place"], "MC-CPO")[1]["text"]
+
+
+def test_that_a_first_place_may_be_chance_is_in_the_tables(results):
+    changed = json.loads(json.dumps(results))
+    changed["hypervolume"]["chain"] = {
+        "mc-cpo": summarise([0.8, 0.81, 0.82]),
+        "cpo": summarise([0.79, 0.8, 0.83]),
+        "rcpo": summarise([0.1, 0.1, 0.1]),
+    }
+    rows = Tables(render(board_of(changed))).tables
+    told = "level with 1 other"
+    first = row_of(rows["", "standings"], "chain")
+    assert first[1]["text"] == first[2]["text"] == f"MC-CPO0.810{told}"
+    assert row_of(rows["on-chain", "place"], "MC-CPO")[1]["text"].endswith(f"best that meets all{told}")
+    assert row_of(rows["overall", "overall"], "MC-CPO")[4]["text"] == "1/3chain (level)"
+    changed["hypervolume"]["chain"]["cpo"] = summarise([0.2, 0.2, 0.3])
+    rows = Tables(render(board_of(changed))).tables
+    assert row_of(rows["", "standings"], "chain")[1]["text"] == "MC-CPO0.810"
+    assert row_of(rows["overall", "overall"], "MC-CPO")[4]["text"] == "1/3chain"
 
 
 def test_where_ours_took_no_part_the_first_table_says_who_is_best(results):

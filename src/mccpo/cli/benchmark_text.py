@@ -48,7 +48,7 @@ def _table(
     if about["finite"]:
         shown.add_column("of optimum", justify="right", no_wrap=True)
     for name in ("hypervolume", "kept", "s a run"):
-        shown.add_column(name, justify="right")
+        shown.add_column(name, justify="right", no_wrap=True)
     failing = any(cell["status"] != "done" for cell in cells)
     if failing:
         shown.add_column("status")

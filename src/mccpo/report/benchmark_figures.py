@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ _SPARE = (
 )
 _SIZE = (4.9, 3.2)
 _FURTHEST = 1.3  # the cost up to which a front is drawn whole: one spendthrift would press all others together
+_NEAR = 0.9  # of the best: from there on profiles are drawn once more, larger
 _LEADERS = 4  # methods beside ours with a colour of their own, by what they dominate over all environments
 
 Strokes = Mapping[str, Stroke]
@@ -111,13 +112,18 @@ def profiles(board: Board, coloured: Strokes, names: Iterator[str]) -> Group | N
                 axes.fill_between(one["tau"], low, high, step="post", color=style.colour, alpha=0.12, linewidth=0)
         axes.set(xlabel="Hypervolume τ, relative to the best on the environment", ylabel="Share of runs above τ")
         axes.set_ylim(-0.02, 1.02)
-        axes.set_xlim(0.0, 1.02 * max(ends, default=1.0) + 0.02)
+        axes.set_xlim(left=0.0, right=1.01 * max(ends, default=1.0))
         plain_ticks(axes, x=True, y=True)
 
-    svg = draw(plot, name=next(names), describe="Performance profiles", size=(6.4, 3.2))
+    def near(axes: Axes) -> None:
+        plot(axes)
+        axes.set_xlim(left=_NEAR)
+
+    panels = [Panel("All environments", "over seeds and environments", _profiled(plot, names))]
+    if max(ends, default=0.0) > _NEAR:
+        panels.append(Panel("Near the best", "the same, larger", _profiled(near, names)))
     note = "A curve further up and to the right is better. Bands are 95 % intervals of a stratified bootstrap."
-    panel = Panel("All environments", "over seeds and environments", svg)
-    return Group("Performance profiles", note, (panel,), _legend(list(found), coloured))
+    return Group("Performance profiles", note, tuple(panels), _legend(list(found), coloured))
 
 
 def unseen(board: Board, methods: Sequence[str], coloured: Strokes, names: Iterator[str]) -> Group | None:
@@ -144,6 +150,10 @@ def unseen(board: Board, methods: Sequence[str], coloured: Strokes, names: Itera
     legend = (*_legend(list(by_method), coloured, marker=True), (swatch(BUDGET), "what may be spent"), _hollow())
     note = "Below the line the budgets are met on average. Bars reach from the thriftiest seed to the worst."
     return Group("What is spent at κ that nobody trained for", note, tuple(panels), legend)
+
+
+def _profiled(plot: Callable[[Axes], None], names: Iterator[str]) -> Html:
+    return draw(plot, name=next(names), describe="Performance profiles", size=_SIZE)
 
 
 def _near(place: Place, pairs: list[Pair], exact: list[tuple[float, float]]) -> dict[str, tuple[float, float]]:

@@ -8,8 +8,9 @@ from mccpo.env import make
 from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.environments import World
+from mccpo.experiments.benchmark.overall import relative
 from mccpo.experiments.benchmark.posing import Posed
-from mccpo.experiments.benchmark.results import hypervolumes, summed_up, winners
+from mccpo.experiments.benchmark.results import hypervolumes, kept, summed_up, winners
 from mccpo.experiments.benchmark.rows import cost_share, measured
 from mccpo.experiments.benchmark.scoring import nearest, score_of
 
@@ -91,11 +92,71 @@ def test_who_is_not_complete_has_ours_beside_it_on_the_same_environments_and_see
     seeds = range(2, 8)  # an agent from elsewhere has seeds of its own
     rows += [row("other", place, seed=seed, y=0.3) for place in ("easy", "fair") for seed in seeds]
     found = summed_up(rows)["aggregate"]["other"]
-    same = [heights[place, seed] for place in ("easy", "fair") for seed in seeds]
-    assert found["ours"]["iqm"] == pytest.approx(scipy.stats.trim_mean(same, 0.25))  # at κ = 0.5 a height is a volume
-    low, high = found["ours"]["ci"]
-    assert min(same) < low < found["ours"]["iqm"] < high < max(same)
-    assert found["iqm"] == pytest.approx(0.3)
+    best = {place: np.mean([heights[place, seed] for seed in range(8)]) for place in ("easy", "fair")}
+    same = [heights[place, seed] / best[place] for place in best for seed in seeds]  # at κ = 0.5 a height is a volume
+    theirs = [0.3 / best[place] for place in best for _ in seeds]
+    for measure in (found, found["kept"]):
+        assert measure["iqm"] == pytest.approx(scipy.stats.trim_mean(theirs, 0.25))
+    for measure in (found["ours"], found["ours"]["kept"]):
+        assert measure["iqm"] == pytest.approx(scipy.stats.trim_mean(same, 0.25))
+        low, high = measure["ci"]
+        assert min(same) < low < measure["iqm"] < high < max(same)
+
+
+def test_the_middle_half_is_of_seeds_and_not_of_environments():
+    """One method is the better by half on three of four environments, of which two lie in the outer quartiles."""
+    levels = {"hard": (0.2, 0.3), "harder": (0.1, 0.15), "fair": (0.5, 0.45), "easy": (0.6, 0.9)}
+    rows = [
+        row(method, place, seed=seed, y=y)
+        for place, heights in levels.items()
+        for method, y in zip(("low", "high"), heights, strict=True)
+        for seed in range(4)
+    ]
+    found = summed_up(rows)["aggregate"]
+    assert found["low"]["iqm"] == pytest.approx(2 / 3)  # of the best: 2/3, 2/3, 1, 2/3
+    assert found["high"]["iqm"] == pytest.approx(1.0)
+
+
+def test_scores_are_relative_to_the_largest_mean_on_their_environment():
+    scores = {"a": {"here": {0: 0.2, 1: 0.6}, "there": {0: 0.0}}, "b": {"here": {0: 0.1, 1: 0.1}, "there": {0: 0.0}}}
+    found = relative(scores)
+    assert found["a"]["here"] == pytest.approx({0: 0.5, 1: 1.5})
+    assert found["b"]["here"] == pytest.approx({0: 0.25, 1: 0.25})
+    assert found["a"]["there"] == found["b"]["there"] == {0: 0.0}  # where nobody has anything
+
+
+def test_profiles_are_relative_too():
+    found = summed_up([row("a", y=0.3), row("b", y=0.6), row("b", seed=1, y=0.3)])["profiles"]
+    above = {method: dict(zip(one["tau"], one["share"], strict=True)) for method, one in found.items()}
+    assert (above["a"][0.66], above["a"][0.68]) == (1.0, 0.0)  # 0.3 of a best mean of 0.45
+    assert (above["b"][0.68], above["b"][1.0]) == (0.5, 0.5)  # 0.6 is more than the best has on average
+
+
+def test_kept_is_what_the_policy_for_each_kappa_returns_within_its_budget():
+    rows = [
+        row("a", kappa=0.5, y=0.8), row("a", kappa=0.9, x=0.9, y=0.96),
+        row("a", kappa=0.5, seed=1, y=0.8), row("a", kappa=0.9, seed=1, x=0.91, y=0.99, met=0.0),
+        row("b", kappa=0.5, status="crashed"), row("b", kappa=0.9, y=0.5),
+        row("c", kappa=0.5, status="does not apply"), row("c", kappa=0.9, status="does not apply"),
+        row("d", kappa=0.5, y=-0.5), row("d", kappa=0.9, status="does not apply"),
+    ]  # fmt: skip
+    assert kept(rows) == {
+        "a": {"here": {0: pytest.approx(0.88), 1: pytest.approx(0.4)}},
+        "b": {"here": {0: pytest.approx(0.25)}},
+        "d": {"here": {0: 0.0}},  # less than nothing is not worse than a budget that is missed
+    }
+    assert summed_up(rows)["kept"]["here"]["a"]["per_seed"] == pytest.approx([0.88, 0.4])
+
+
+def test_the_optimum_keeps_the_most_though_thrift_may_dominate_more():
+    """On a concave front, the second policy spends less than its κ asks for."""
+    front = {0.5: 0.8, 0.6: 0.9, 0.9: 0.96}
+    best = [row("optimum", kappa=kappa, x=kappa, y=front[kappa]) for kappa in (0.5, 0.9)]
+    thrifty = [row("thrifty", kappa=kappa, x=x, y=front[x]) for kappa, x in ((0.5, 0.5), (0.9, 0.6))]
+    found = summed_up(best + thrifty)
+    volumes, within = found["hypervolume"]["here"], found["kept"]["here"]
+    assert volumes["thrifty"]["mean"] > volumes["optimum"]["mean"]
+    assert within["thrifty"]["mean"] < within["optimum"]["mean"] == pytest.approx(0.88)
 
 
 def test_ours_is_beside_nobody_where_it_was_not():
