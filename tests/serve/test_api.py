@@ -502,6 +502,7 @@ def test_the_monitor_sees_what_happened_and_again_after_a_restart(release, tmp_p
                 api.post(f"/v1/decisions/{decision['id']}/outcome", {"correct": number % 2 == 1})
         api.post(f"/v1/learners/{learner}/overrides", {"concept": "v0", "reason": "why not", "teacher": "Mr Li"})
         api("DELETE", f"/v1/learners/{learner}")
+        api.runner.run(api.app.state.watch.caught_up())
         seen = api.get("/v1/monitor").json()
         metrics = api.get("/metrics").text
     assert 'mccpo_group_alarm{label="pace",measure="mastery_gain",tenant="local"} 1.0' in metrics

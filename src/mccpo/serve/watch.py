@@ -40,7 +40,7 @@ class Watch:
         self._monitors: dict[str, Monitor] = {}
         self._courses: dict[str, Course] = {}
         self._last, self._newest = 0, 0  # the events that were told, and those that are known to be there
-        self._reading = True
+        self._reading, self._lost = True, False
         self._waiting: list[Happened] = []
         self._labelled: set[str] = set()
         self._changed: set[str] | None = None  # whose labels are to be read: at first all
@@ -65,7 +65,10 @@ class Watch:
 
     async def caught_up(self) -> None:
         """Waits until the whole record was told, or cannot be."""
-        await self._settled.wait()
+        while not (self.complete or self._lost):
+            self._settled.clear()
+            self._wake.set()
+            await self._settled.wait()
 
     def report(self, tenant: str) -> dict[str, Any]:
         """What the monitor of a tenant sees; `complete` says whether it has caught up with the record."""
@@ -95,7 +98,7 @@ class Watch:
                     await asyncio.wait_for(self._wake.wait(), LOOK)
         except Exception:
             log.exception("the monitor cannot read the record, and stays incomplete")
-            self._reading = True
+            self._reading = self._lost = True
             self._settled.set()
 
     async def _read(self) -> None:
