@@ -48,7 +48,6 @@ class _SoFar:
     unseen: Rows = field(default_factory=list)
     environments: dict[str, Any] = field(default_factory=dict)
     methods: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def run(
