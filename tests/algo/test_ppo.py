@@ -7,10 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.algo import METHODS, MultiplierRule, Multipliers, as_numbers, budgets_of, ppo
+from mccpo.algo import METHODS, as_numbers, budgets_of, ppo
+from mccpo.algo.appraisal import advantages, appraise
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, PPOSettings, advantages, objective, start
+from mccpo.algo.ppo import Batch, objective, start
+from mccpo.algo.pricing import priced
 from mccpo.algo.rollout import Sizes, choose, network_of, play
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import make
 from mccpo.errors import InputError
 
@@ -304,70 +307,12 @@ def test_extreme_logits_give_a_finite_gradient(size):
 # Prices.
 
 
-def finished(rollout, episodes, costs):
-    """The rollout, were `episodes` of its episodes finished at these discounted costs on average."""
-    ended = np.zeros_like(rollout.ended)
-    ended[3, :episodes] = True
-    totals = np.zeros_like(rollout.totals)
-    totals[3, 1:, :episodes] = np.asarray(costs)[:, None] * (2 * np.arange(1, episodes + 1) / (episodes + 1))
-    return rollout._replace(ended=ended, totals=totals)
-
-
-def price(rollout, name="mc-cpo", settings=None, multipliers=None):
-    multipliers = multipliers or Multipliers(*jnp.zeros((3, 3)))
-    return ppo._price(ENV, method(name), BUDGETS, settings or PPOSettings(), multipliers, rollout)
-
-
-def test_multipliers_stay_without_finished_episodes(played):
-    _, rollout = played("mc-cpo")
-    before = Multipliers(jnp.array([3.0, 0.0, 2.0]), jnp.array([2.0, 0.0, 1.5]), jnp.array([0.3, 0.0, -0.2]))
-    after = price(finished(rollout, 0, [9.0, 9.0, 9.0]), multipliers=before)
-    for one, other in zip(before, after, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_multipliers_rise_over_budget_and_fall_under_it(played):
-    _, rollout = played("mc-cpo")
-    over, under = finished(rollout, 5, [0.1, 9.0, 2.0]), finished(rollout, 5, [0.01, 9.0, 0.2])
-    first = price(over)
-    second = price(over, multipliers=first)
-    assert (np.asarray(second.value)[[0, 2]] > np.asarray(first.value)[[0, 2]]).all()
-    assert (np.asarray(first.value)[[0, 2]] > 0).all()
-    third = price(under, multipliers=second)
-    assert (np.asarray(third.value)[[0, 2]] < np.asarray(second.value)[[0, 2]]).all()
-    assert (np.asarray(third.integral)[[0, 2]] < np.asarray(second.integral)[[0, 2]]).all()
-    for each in (first, second, third):
-        assert float(each.value[1]) == 0  # no budget
-
-
-def test_multipliers_of_a_method_without_budgets_are_zero(played):
-    _, rollout = played("mc-cpo")
-    for name in ("unconstrained", "reward-shaped", "post-hoc"):
-        found = price(finished(rollout, 5, [9.0, 9.0, 9.0]), name)
-        assert not found.value.any()
-        assert not found.integral.any()
-
-
-def test_a_unit_of_the_rule_is_a_reward_of_one_in_every_step(played):
-    """At twice the budget the error is 1: a step size of 1 then makes λ·d worth D(T), for any cost."""
-    _, rollout = played("mc-cpo")
-    limit = np.asarray(BUDGETS.limit)
-    rule = MultiplierRule(proportional=0.0, memory=0.0, cap=20.0)
-    settings = PPOSettings(step_size=1.0, tighten=0.0, rule=rule)
-    found = price(finished(rollout, 4, 2 * limit), settings=settings)
-    np.testing.assert_allclose((found.value * limit)[np.array([0, 2])], ENV.discounted_horizon, rtol=1e-4)
-    tight = price(finished(rollout, 4, limit), settings=settings._replace(tighten=0.1))
-    np.testing.assert_allclose((tight.value * limit)[np.array([0, 2])], 0.1 * ENV.discounted_horizon, rtol=1e-4)
-    far = price(finished(rollout, 4, 1e4 * limit), settings=settings)
-    np.testing.assert_allclose((far.value * limit)[np.array([0, 2])], 20 * ENV.discounted_horizon, rtol=1e-4)
-
-
 def test_advantages_are_standardised_after_pricing(played):
     playing, rollout = played("mc-cpo")
     policy = 0.4 * jax.random.normal(jax.random.key(1), (network_of(ENV).size,))
     prices = jnp.array([40.0, 0.0, 2.0])
-    found = ppo.appraise(ENV, network_of(ENV), BUDGETS, PPOSettings(), policy, playing, rollout, jnp.ones(()))
-    batch = ppo.batch_of(rollout, ppo.priced(found.advantages, prices), found.targets)
+    found = appraise(ENV, network_of(ENV), BUDGETS, PPOSettings(), policy, playing, rollout, jnp.ones(()))
+    batch = ppo.batch_of(rollout, priced(found.advantages, prices), found.targets)
     scale = np.concatenate([[1.0], ENV.cost_bounds])[:, None] * ENV.discounted_horizon / 2
     last = np.asarray(network_of(ENV).apply(policy, playing.obs.features)[1]) * scale
     values = rollout.values * scale
@@ -399,3 +344,11 @@ def test_a_cost_that_is_always_zero_does_not_spoil_training():
 def test_sizes_that_cannot_be_cut_up_are_refused(wrong):
     with pytest.raises(InputError, match=r"minibatch|at least 1"):
         Sizes(**wrong)
+
+
+@pytest.mark.parametrize(("share", "rate"), [(0.0, 0.1), (0.25, 0.05), (0.5, 0.0), (0.9, 0.0)])
+def test_the_frontier_rate_falls_to_zero_at_its_end(share, rate):
+    now = ppo.exploring(method("mc-cpo"), PPOSettings(frontier_end=0.5), jnp.asarray(share))
+    assert float(now.frontier_rate) == pytest.approx(rate)
+    always = ppo.exploring(method("mc-cpo"), PPOSettings(), jnp.asarray(share))
+    assert float(always.frontier_rate) == pytest.approx(0.1)

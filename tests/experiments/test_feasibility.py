@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.algo import NeuralPlan
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor import Tutor
 from mccpo.exact import Infeasible, Values

@@ -18,8 +18,9 @@ from mccpo.algo.judging import NetworkActor
 from mccpo.algo.method import Method
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import CAREFUL, PPOSettings, PPOState, Progress
+from mccpo.algo.ppo import PPOState, Progress
 from mccpo.algo.rollout import Sizes, network_of
+from mccpo.algo.settings import CAREFUL, PPOSettings
 from mccpo.env import Environment
 
 

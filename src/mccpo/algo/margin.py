@@ -7,10 +7,10 @@ standard errors below.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from mccpo.algo.judging import judged_by
 from mccpo.algo.rollout import Rollout
@@ -29,11 +29,23 @@ def error_of(spread: Float[Array, "*any"], seen: Any, later: Any) -> Float[Array
     return spread * jnp.sqrt(1 / seen + 1 / later)
 
 
-def final_error(env: Environment[Any], rollout: Rollout) -> Float[Array, " costs"]:
-    """That error when the policy of a rollout is chosen and then judged, by how its finished episodes differ."""
-    ended = rollout.ended[:, None]
+class Finished(NamedTuple):
+    """The episodes that ended in a rollout: how many (1 if none), the mean of their costs, and how these differ."""
+
+    episodes: Int[Array, ""]
+    J_c: Float[Array, " costs"]
+    spread: Float[Array, " costs"]
+
+
+def finished(rollout: Rollout) -> Finished:
+    """What the episodes that ended in a rollout have cost; zeros where none did."""
     count = jnp.maximum(rollout.ended.sum(), 1)
     costs = rollout.totals[:, 1:]
     mean = costs.sum(axis=(0, 2)) / count
-    spread = jnp.sqrt(jnp.where(ended, (costs - mean[:, None]) ** 2, 0.0).sum(axis=(0, 2)) / count)
-    return error_of(spread, as_long(env, FINAL_EPISODES), judged_by(env))
+    apart = jnp.where(rollout.ended[:, None], (costs - mean[:, None]) ** 2, 0.0)
+    return Finished(count, mean, jnp.sqrt(apart.sum(axis=(0, 2)) / count))
+
+
+def final_error(env: Environment[Any], seen: Finished) -> Float[Array, " costs"]:
+    """That error when the policy of these episodes is chosen and then judged, by how they differ."""
+    return error_of(seen.spread, as_long(env, FINAL_EPISODES), judged_by(env))

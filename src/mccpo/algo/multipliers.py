@@ -4,7 +4,8 @@ Minimises the dual function of  max_π J(π)  s.t.  J_ci(π) ≤ d_i  by project
 e_i = (J_ci - d_i) / max(d_i, 0.01·c_max·D(T)):
 
     I_i ← clip(I_i + β_k e_i, 0, cap)           the integral part: the theorem's slow iterate
-    λ_i = clip(I_i + g·ē_i, 0, cap)             with ē_i the error averaged over recent updates
+    λ_i = clip(I_i + g·ē_i, 0, cap)             with ē_i the error averaged over recent updates, less what chance
+                                                explains of it
 
 in units of a price at which cost and reward weigh alike, so that a reward of another scale asks for no other gains.
 
@@ -26,12 +27,15 @@ from mccpo.env import Environment, check_budgets
 class MultiplierRule(NamedTuple):
     """The gains of the rule: `proportional` g, `memory` (the share of the old average kept in ē), the `cap` on λ.
 
+    Of ē, the proportional part leaves aside what is within `doubt` of its standard errors: episodes that differ much
+    from one another would else move the prices by chance. The integral part counts all of it, and chance evens out.
     The cap keeps an unreachable budget from drowning the reward; where λ stands at it, the budget was not met.
     """
 
     proportional: Float[Array, ""] | float
     memory: Float[Array, ""] | float
     cap: Float[Array, ""] | float
+    doubt: Float[Array, ""] | float = 0.0
 
 
 class Multipliers(NamedTuple):
@@ -85,11 +89,17 @@ def update(
     J_c: Float[Array, " costs"],
     step_size: Float[Array, ""],
     unit: Float[Array, " costs"] | float = 1.0,
+    chance: Float[Array, " costs"] | float = 0.0,
 ) -> Multipliers:
-    """One step of the rule, in units of `unit`, on an estimate of the discounted costs of finished episodes."""
+    """One step of the rule, in units of `unit`, on an estimate of the discounted costs of finished episodes.
+
+    `chance` is the standard error of that estimate.
+    """
     error = budgets.active * (J_c - budgets.limit) / budgets.scale
     averaged = rule.memory * multipliers.error + (1 - rule.memory) * error
     cap = rule.cap * unit
     integral = jnp.clip(multipliers.integral + step_size * error * unit, 0.0, cap)
-    value = jnp.clip(integral + rule.proportional * averaged * unit, 0.0, cap) * budgets.active
+    doubtful = rule.doubt * chance / budgets.scale * jnp.sqrt((1 - rule.memory) / (1 + rule.memory))
+    certain = jnp.sign(averaged) * jnp.maximum(jnp.abs(averaged) - doubtful, 0.0)
+    value = jnp.clip(integral + rule.proportional * certain * unit, 0.0, cap) * budgets.active
     return Multipliers(value, integral * budgets.active, averaged)

@@ -25,9 +25,10 @@ from mccpo.algo.learner import Learner, PrimalDual
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.algo.multipliers import Budgets, budgets_of
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import PPOSettings, Progress
+from mccpo.algo.ppo import Progress
 from mccpo.algo.rollout import Sizes, network_of
 from mccpo.algo.selection import NeuralState
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 from mccpo.errors import InputError
 

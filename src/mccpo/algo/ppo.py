@@ -11,54 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.algo import multipliers as duals
-from mccpo.algo.margin import final_error
+from mccpo.algo.appraisal import appraise
 from mccpo.algo.masked import masked_softmax
 from mccpo.algo.method import Method
-from mccpo.algo.multipliers import Budgets, MultiplierRule, Multipliers
+from mccpo.algo.multipliers import Budgets, Multipliers
 from mccpo.algo.network import Network, adam
+from mccpo.algo.pricing import due_of, priced, reprice
 from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, network_of, play
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 # The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
 LARGEST_CHANGE = 20.0
-
-
-class PPOSettings(NamedTuple):
-    """Step sizes and weights of the learner: numbers, so that another setting is not another program.
-
-    The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training. The
-    discount rises from 0 to the environment's over the share `foresight` of training: see `_batch`.
-    Training aims at budgets `tighten` below those asked for. `step_size` and `rule` move the multipliers in units in
-    which 1 makes a cost at its budget weigh as much as a reward of 1 in every step. `averaging` is the share of the old
-    average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
-    costs `caution` standard errors below their budgets, and the looks before it for `look_caution` of their own.
-    `aside` is the share of the choice's margin that training sets aside, too, and aims below the budgets by.
-    """
-
-    learning_rate: float | Float[Array, ""] = 1e-3
-    clip: float | Float[Array, ""] = 0.2
-    gae: float | Float[Array, ""] = 0.99
-    foresight: float | Float[Array, ""] = 0.1
-    entropy: float | Float[Array, ""] = 0.05
-    entropy_end: float | Float[Array, ""] = 0.4
-    value_weight: float | Float[Array, ""] = 5.0
-    gradient_norm: float | Float[Array, ""] = 0.5
-    step_size: float | Float[Array, ""] = 0.1
-    tighten: float | Float[Array, ""] = 0.015
-    averaging: float | Float[Array, ""] = 0.8
-    caution: float | Float[Array, ""] = 1.75
-    look_caution: float | Float[Array, ""] = 1.0
-    aside: float | Float[Array, ""] = 0.0
-    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
-
-
-CAREFUL = PPOSettings(tighten=0.005, caution=2.5, look_caution=1.7, aside=1.0)
-"""Settings for budgets that must not be missed, on environments of any kind: the benchmark's, for every learner."""
 
 
 class PPOState(NamedTuple):
@@ -92,26 +62,6 @@ def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
     zero = jnp.zeros_like(parameters)
     multipliers = duals.start(len(env.cost_names))
     return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, begin(env, sizes, learners))
-
-
-def advantages(
-    signals: Float[Array, "time signals batch"],
-    values: Float[Array, "time signals batch"],
-    ended: Bool[Array, "time batch"],
-    last: Float[Array, "signals batch"],
-    gamma: Float[Array, ""] | float,
-    gae: Float[Array, ""] | float,
-) -> Float[Array, "time signals batch"]:
-    """Generalised advantage estimates of the reward and of every cost (Schulman et al. 2016)."""
-
-    def back(carry: Any, row: Any) -> tuple[Any, Float[Array, "signals batch"]]:
-        advantage, following = carry
-        signal, value, end = row
-        goes_on = jnp.where(end, 0.0, gamma)
-        advantage = signal + goes_on * following - value + goes_on * gae * advantage
-        return (advantage, value), advantage
-
-    return jax.lax.scan(back, (jnp.zeros_like(last), last), (signals, values, ended), reverse=True)[1]
 
 
 class Batch(NamedTuple):
@@ -192,82 +142,26 @@ def iterate(
     """One iteration at `share` of training: play, price, learn."""
     key, playing_key, shuffling = jax.random.split(state.key, 3)
     network = network_of(env)
-    playing, rollout = play(env, sizes, method, network, state.parameters, state.playing, playing_key)
-    multipliers = _price(env, method, budgets, settings, state.multipliers, rollout)
+    now = exploring(method, settings, share)
+    playing, rollout = play(env, sizes, now, network, state.parameters, state.playing, playing_key)
+    multipliers = reprice(env, method, budgets, settings, state.multipliers, rollout)
     prices = method.shaping + multipliers.value
+    due = due_of(env, budgets, settings, state.playing, rollout)
     found = appraise(env, network, budgets, settings, state.parameters, playing, rollout, share)
-    batch = batch_of(rollout, priced(found.advantages, prices), found.targets)
+    batch = batch_of(rollout, priced(found.advantages, prices, due), found.targets)
     fitted = Fitted(state.parameters, state.mean, state.square)
     fitted = learn(network, sizes, settings, fitted, state.iteration, batch, shuffling, share)
     after = PPOState(key, state.iteration + 1, *fitted, multipliers, playing)
     return after, progress_of(rollout, multipliers.value)
 
 
-def _price(
-    env: Environment[Any],
-    method: Method,
-    budgets: Budgets,
-    settings: PPOSettings,
-    multipliers: Multipliers,
-    rollout: Rollout,
-) -> Multipliers:
-    """The multipliers after this iteration's finished episodes; without any they stay as they are."""
-    episodes = rollout.ended.sum()
-    J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1)
-    aim = aim_of(budgets, settings, final_error(env, rollout))
-    # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
-    unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
-    rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
-    moved = duals.update(rule, multipliers, aim, J_c, settings.step_size * method.constrained, unit)
-    return jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), moved, multipliers)
+def exploring(method: Method, settings: PPOSettings, share: Float[Array, ""]) -> Method:
+    """The method as it plays at this share of training: its frontier rate falls to zero at `frontier_end`.
 
-
-def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"]) -> Budgets:
-    """The budgets that training aims at: below those asked for, so that chance does not show its policy above them.
-
-    `error` is the standard error by which its policy will be judged (`mccpo.algo.margin`).
+    Where much lies on the frontier, the costs of episodes that went there say little about the policy's own.
     """
-    margin = settings.aside * settings.caution * error
-    return budgets._replace(limit=jnp.maximum(0.0, budgets.limit * (1.0 - settings.tighten) - margin))
-
-
-class Appraisal(NamedTuple):
-    """What a rollout says of its actions: advantages of the reward and of every cost, and the value heads' targets."""
-
-    advantages: Float[Array, "time signals batch"]
-    targets: Float[Array, "time signals batch"]
-
-
-def appraise(
-    env: Environment[Any],
-    network: Network,
-    budgets: Budgets,
-    settings: PPOSettings,
-    parameters: Float[Array, " parameters"],
-    playing: Playing,
-    rollout: Rollout,
-    share: Float[Array, ""],
-) -> Appraisal:
-    """Advantages of the reward and of every cost, each in its own unit, at the foresight of this share of training."""
-    # Practice pays off later where one goes on with the same concept, the more so the harder it is. A policy that does
-    # not yet go on with any is therefore drawn to hard concepts at random, and stays; a short-sighted one first finds
-    # what engages at once, and what then pays off is worked out from there.
-    gamma = env.gamma * jnp.minimum(1.0, share / settings.foresight)
-    scale = value_scale(env, budgets)[:, None]
-    last = network.apply(parameters, playing.obs.features)[1] * scale
-    values = rollout.values * scale
-    found = advantages(rollout.signals, values, rollout.ended, last, gamma, settings.gae)
-    return Appraisal(found, (found + values) / scale)
-
-
-def priced(estimates: Float[Array, "time signals batch"], prices: Float[Array, " costs"]) -> Float[Array, "time batch"]:
-    """Advantages at the multipliers' prices, standardised after: a price then means the same for every cost."""
-    return standard(estimates[:, 0] - jnp.einsum("tcb,c->tb", estimates[:, 1:], prices))
-
-
-def standard(advantage: Float[Array, "time batch"]) -> Float[Array, "time batch"]:
-    """Advantages of mean 0 and standard deviation 1."""
-    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    rate = method.frontier_rate * jnp.maximum(1.0 - share / settings.frontier_end, 0.0)
+    return eqx.tree_at(lambda one: one.frontier_rate, method, rate)
 
 
 def batch_of(
@@ -277,13 +171,6 @@ def batch_of(
     return Batch(
         rollout.features, rollout.mask, rollout.action, rollout.log_prob, rollout.weight, advantage, targets
     )  # fmt: skip
-
-
-def value_scale(env: Environment[Any], budgets: Budgets) -> Float[Array, " signals"]:
-    """What a value head's output of 1 stands for: half of the most that its signal can add up to."""
-    bound = jnp.where(budgets.bound > 0, budgets.bound, 1.0)  # a cost that is always 0 has any scale
-    bounds = jnp.concatenate([budgets.reward_bound[None], bound])
-    return 0.5 * bounds * env.discounted_horizon
 
 
 class Fitted(NamedTuple):

@@ -14,10 +14,10 @@ from mccpo.algo import NeuralPlan
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.multipliers import budgets_of
 from mccpo.algo.neural import Variant, evaluate_policies, train_variants
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rivals.ccpo import CCPO, KNOTS, KnotNetwork, KnotPrices, nearness
 from mccpo.algo.rivals.on_policy import price_unit
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark.protocol import UNSEEN

@@ -8,11 +8,11 @@ import pytest
 from mccpo.algo.engine import as_arrays
 from mccpo.algo.multipliers import budgets_of
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rivals.focops import FOCOPS
 from mccpo.algo.rivals.ppo_lagrangian import PPOLagrangian
 from mccpo.algo.rivals.rcpo import RCPO
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import make
 
 ENV = make("gate")

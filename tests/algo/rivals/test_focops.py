@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, PPOSettings
+from mccpo.algo.ppo import Batch
 from mccpo.algo.rivals.focops import FOCOPS, Known
+from mccpo.algo.settings import PPOSettings
 
 NETWORK = Network(features=1, actions=4, signals=2, hidden=(2, 2))
 ALONE = PPOSettings(value_weight=0.0)

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.algo import budgets_of, ppo
+from mccpo.algo import budgets_of
+from mccpo.algo.appraisal import value_scale
+from mccpo.algo.ledger import ledger_of
 from mccpo.algo.rivals.fpi import FPI
-from mccpo.algo.rivals.ledger import ledger_of
 from mccpo.algo.rivals.on_policy import Seen
 from mccpo.env import make
 
@@ -52,7 +53,7 @@ def plain_ledger(evidence):
 def test_the_ledger_is_that_of_a_plain_loop():
     evidence = evidence_of()
     discount, spent = plain_ledger(evidence)
-    found = ledger_of(ENV, evidence)
+    found = ledger_of(ENV, evidence.before, evidence.rollout)
     np.testing.assert_allclose(found.discount, discount, rtol=1e-5)
     np.testing.assert_allclose(found.spent, spent, rtol=1e-4, atol=1e-6)
 
@@ -60,7 +61,7 @@ def test_the_ledger_is_that_of_a_plain_loop():
 def test_feasibility_is_what_is_expected_to_be_left_of_the_budget():
     evidence, method = evidence_of(1), FPI()
     discount, spent = plain_ledger(evidence)
-    scale = np.asarray(ppo.value_scale(ENV, BUDGETS))[1:]
+    scale = np.asarray(value_scale(ENV, BUDGETS))[1:]
     expected = spent + discount[:, None] * np.asarray(evidence.rollout.values[:, 1:]) * scale[:, None]
     found = method.feasibility(ENV, BUDGETS, evidence)
     np.testing.assert_allclose(

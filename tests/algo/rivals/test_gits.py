@@ -9,9 +9,9 @@ import numpy as np
 from mccpo.algo import NeuralPlan
 from mccpo.algo.graph_network import GraphNetwork
 from mccpo.algo.neural import Variant, train_variants
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rivals.gits import GITS
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import make
 
 ENV = make("chain")

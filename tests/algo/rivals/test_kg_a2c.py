@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, PPOSettings, objective
+from mccpo.algo.ppo import Batch, objective
 from mccpo.algo.rivals.kg_a2c import KGA2C, actor_critic
+from mccpo.algo.settings import PPOSettings
 
 NETWORK = Network(features=3, actions=4, signals=2, hidden=(5, 5))
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, PPOSettings
+from mccpo.algo.ppo import Batch
 from mccpo.algo.rivals.p3o import Penalised, exact_penalty
+from mccpo.algo.settings import PPOSettings
 
 NETWORK = Network(features=3, actions=4, signals=3, hidden=(5, 5))
 ALONE = PPOSettings(value_weight=0.0, clip=0.2)

@@ -11,9 +11,9 @@ import pytest
 from mccpo.algo import NeuralPlan
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.neural import Variant, train_variants
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rivals import CPO, CRPO, FOCOPS, FPI, KGA2C, P3O, RCPO, RIVALS, Lyapunov, PIDLagrangian, PPOLagrangian
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import make
 
 ENV = make("chain")

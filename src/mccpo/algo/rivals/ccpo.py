@@ -12,9 +12,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mccpo.algo.judging import Moment, NetworkActor, account, judged_by, perform, summed
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import CAREFUL, Fitted, PPOSettings
+from mccpo.algo.ppo import Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import CAREFUL, PPOSettings
 from mccpo.env import Environment
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.errors import InputError

@@ -10,14 +10,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.appraisal import Appraisal, appraise
+from mccpo.algo.ledger import ledger_of
 from mccpo.algo.masked import masked_softmax
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Appraisal, Batch, Fitted, PPOSettings
-from mccpo.algo.rivals.ledger import ledger_of
+from mccpo.algo.ppo import Batch, Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState
 from mccpo.algo.rivals.trust_region import best_step, conjugate_gradients
 from mccpo.algo.rollout import Rollout, Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 CONJUGATE = 10  # products with the Fisher matrix a step
@@ -149,7 +151,7 @@ class CPO(OnPolicy):
         share: Float[Array, ""],
     ) -> Callable[[Float[Array, " parameters"]], Float[Array, " signals"]]:
         """Estimates of how J and the costs, each in units of its budget, change with the parameters."""
-        discount = ledger_of(env, evidence).discount
+        discount = ledger_of(env, evidence.before, evidence.rollout).discount
         batch = ppo.wide(ppo.batch_of(evidence.rollout, discount, found.advantages))
         centred = batch.targets - batch.targets.mean(axis=1, keepdims=True)
         weights = (
@@ -205,7 +207,7 @@ def _appraised(
     network, rollout, critic = learner.network(env), evidence.rollout, own.critic.parameters
     values = jax.vmap(lambda features: network.apply(critic, features)[1])(rollout.features)
     rollout = rollout._replace(values=values)
-    return ppo.appraise(env, network, budgets, learner.settings, critic, evidence.after, rollout, share)
+    return appraise(env, network, budgets, learner.settings, critic, evidence.after, rollout, share)
 
 
 def _fisher(

@@ -12,9 +12,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mccpo.algo import ppo
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, Fitted, PPOSettings
+from mccpo.algo.ppo import Batch, Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, ratio_of, upkeep
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 

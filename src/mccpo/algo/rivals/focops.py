@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.appraisal import standard
 from mccpo.algo.masked import masked_softmax
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, Fitted, PPOSettings
+from mccpo.algo.ppo import Batch, Fitted
 from mccpo.algo.rivals.on_policy import (
     Evidence,
     OnPolicy,
@@ -24,6 +25,7 @@ from mccpo.algo.rivals.on_policy import (
     upkeep,
 )
 from mccpo.algo.rollout import Rollout, Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 
@@ -85,7 +87,7 @@ class FOCOPS(OnPolicy):
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         unit = price_unit(env, budgets)
         prices = jnp.clip(state.own + self.dual_rate * self.new_excess(budgets, evidence) * unit, 0.0, self.cap * unit)
-        advantage = ppo.standard(penalised(evidence.appraisal.advantages, prices))
+        advantage = standard(penalised(evidence.appraisal.advantages, prices))
         network = self.network(env)
         batch = ppo.batch_of(evidence.rollout, advantage, evidence.appraisal.targets)
         known = Known(batch, policy_of(network, state.parameters, evidence.rollout))

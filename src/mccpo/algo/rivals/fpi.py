@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.algo import ppo
+from mccpo.algo.ledger import expected_costs
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Fitted
-from mccpo.algo.rivals.ledger import ledger_of
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
@@ -93,7 +92,5 @@ class FPI(OnPolicy):
         self, env: Environment[Any], budgets: Budgets, evidence: Evidence
     ) -> Float[Array, "time costs batch"]:
         """What is expected to be left of every budget at the end of the episode, relative to it."""
-        ledger = ledger_of(env, evidence)
-        values = evidence.rollout.values[:, 1:] * ppo.value_scale(env, budgets)[1:, None]
-        expected = ledger.spent + ledger.discount[:, None] * values
+        expected = expected_costs(env, budgets, evidence.before, evidence.rollout)
         return (self.aim(budgets, evidence).limit[:, None] - expected) / budgets.scale[:, None]

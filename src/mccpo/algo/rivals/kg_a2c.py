@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.appraisal import standard
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, Fitted, PPOSettings
+from mccpo.algo.ppo import Batch, Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, upkeep
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 
@@ -60,7 +62,7 @@ class KGA2C(OnPolicy):
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         del budgets
         once = replace(sizes, epochs=1)
-        advantage = ppo.standard(evidence.appraisal.advantages[:, 0])
+        advantage = standard(evidence.appraisal.advantages[:, 0])
         batch = ppo.batch_of(evidence.rollout, advantage, evidence.appraisal.targets)
         network = self.network(env)
         settings = self.settings._replace(learning_rate=self.pace * self.settings.learning_rate)

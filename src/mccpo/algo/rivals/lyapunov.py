@@ -13,9 +13,10 @@ from mccpo.algo import ppo
 from mccpo.algo.masked import masked_softmax
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Fitted, PPOSettings
+from mccpo.algo.ppo import Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 SWEEPS = 2  # over the budgets, in each of which one multiplier a state is found with the others fixed

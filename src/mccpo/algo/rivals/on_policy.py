@@ -16,12 +16,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.appraisal import Appraisal, appraise, standard
 from mccpo.algo.learner import Learner
-from mccpo.algo.margin import final_error
+from mccpo.algo.margin import final_error, finished
 from mccpo.algo.method import Method, MethodSpec, as_numbers
 from mccpo.algo.multipliers import Budgets
-from mccpo.algo.ppo import Appraisal, Batch, Fitted, Look, PPOSettings, Progress
+from mccpo.algo.ppo import Batch, Fitted, Look, Progress
+from mccpo.algo.pricing import aim_of
 from mccpo.algo.rollout import Playing, Rollout, Sizes, begin, play
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 
@@ -132,10 +135,10 @@ class OnPolicy(Learner):
         key, playing_key, improving = jax.random.split(state.key, 3)
         network = self.network(env)
         after, rollout = play(env, sizes, self.playing(env), network, state.parameters, state.playing, playing_key)
-        found = ppo.appraise(env, network, budgets, self.settings, state.parameters, after, rollout, share)
+        found = appraise(env, network, budgets, self.settings, state.parameters, after, rollout, share)
         episodes = rollout.ended.sum().astype(jnp.float32)
-        J_c = rollout.totals.sum(axis=(0, 2))[1:] / jnp.maximum(episodes, 1.0)
-        new = Seen(J_c, final_error(env, rollout), jnp.ones((), jnp.float32))
+        last = finished(rollout)
+        new = Seen(last.J_c, final_error(env, last), jnp.ones((), jnp.float32))
         seen = jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), new, state.seen)
         evidence = Evidence(state.playing, after, rollout, found, seen, episodes)
         fitted, own = self.improve(env, sizes, budgets, state, evidence, improving, share)
@@ -153,13 +156,13 @@ class OnPolicy(Learner):
         share: Float[Array, ""],
     ) -> Fitted:
         """PPO's clipped update on an advantage of the method's own making, which is standardised here."""
-        batch = ppo.batch_of(evidence.rollout, ppo.standard(advantage), evidence.appraisal.targets)
+        batch = ppo.batch_of(evidence.rollout, standard(advantage), evidence.appraisal.targets)
         network = self.network(env)
         return ppo.learn(network, sizes, self.settings, state.fitted, state.iteration, batch, key, share)
 
     def aim(self, budgets: Budgets, evidence: Evidence) -> Budgets:
         """The budgets that training aims at, a little below those asked for, as MC-CPO's does."""
-        return ppo.aim_of(budgets, self.settings, evidence.seen.error)
+        return aim_of(budgets, self.settings, evidence.seen.error)
 
     def excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
         """(J_c - d)/scale of the episodes that ended last against what training aims at; 0 before any, or unbudgeted.

@@ -9,11 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo import ppo
+from mccpo.algo.appraisal import standard
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
-from mccpo.algo.ppo import Batch, Fitted, PPOSettings
+from mccpo.algo.ppo import Batch, Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit, ratio_of, upkeep
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
 
@@ -74,7 +76,7 @@ class P3O(OnPolicy):
         weight = self.penalty * price_unit(env, budgets) * budgets.active / spread
         costs = estimates[:, 1:] * weight[:, None]
         excess = self.excess(budgets, evidence) * budgets.scale / env.discounted_horizon * weight
-        batch = ppo.batch_of(evidence.rollout, ppo.standard(estimates[:, 0]), evidence.appraisal.targets)
+        batch = ppo.batch_of(evidence.rollout, standard(estimates[:, 0]), evidence.appraisal.targets)
 
         def loss(network: Network, settings: PPOSettings, entropy_weight: Any, parameters: Any, part: Penalised) -> Any:
             return exact_penalty(network, settings, entropy_weight, parameters, part, excess)

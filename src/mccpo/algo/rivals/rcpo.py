@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.algo import ppo
+from mccpo.algo.appraisal import appraise
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Fitted
 from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
@@ -60,7 +60,7 @@ class RCPO(OnPolicy):
     ) -> tuple[Fitted, Float[Array, " costs"]]:
         network = self.network(env)
         rollout = penalise(evidence.rollout, state.own)
-        found = ppo.appraise(env, network, budgets, self.settings, state.parameters, evidence.after, rollout, share)
+        found = appraise(env, network, budgets, self.settings, state.parameters, evidence.after, rollout, share)
         single = evidence._replace(appraisal=found)
         fitted = self.ascend(env, sizes, state, single, found.advantages[:, 0], key, share)
         rate = self.dual_rate / (1.0 + state.iteration / self.half_life)

@@ -95,7 +95,7 @@ _MC_CPO_SEARCH: tuple[Setting, ...] = (
     {"settings.rule.proportional": 1.0},
     {"settings.gae": 0.95},
     {"settings.learning_rate": 2e-3},
-    {"settings.step_size": 0.05},
+    {"settings.follow": 3.0},
 )
 _SCALES: tuple[Setting, ...] = ({}, {"scale": 0.1}, {"scale": 0.3}, {"scale": 0.35}, {"scale": 0.5}, {"scale": 2.0})
 

@@ -1,0 +1,72 @@
+"""What a unit of each cost takes off an action's advantage: the multipliers, and how they follow an episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mccpo.algo import multipliers as duals
+from mccpo.algo.appraisal import standard
+from mccpo.algo.ledger import expected_costs
+from mccpo.algo.margin import final_error, finished
+from mccpo.algo.method import Method
+from mccpo.algo.multipliers import Budgets, Multipliers
+from mccpo.algo.rollout import Playing, Rollout
+from mccpo.algo.settings import PPOSettings
+from mccpo.env import Environment
+
+DEAREST = 3.0  # what a price may rise to where an episode exceeds its budget, in prices
+
+
+def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"]) -> Budgets:
+    """The budgets that training aims at: below those asked for, so that chance does not show its policy above them.
+
+    `error` is the standard error by which its policy will be judged (`mccpo.algo.margin`).
+    """
+    margin = settings.aside * settings.caution * error
+    return budgets._replace(limit=jnp.maximum(0.0, budgets.limit * (1.0 - settings.tighten) - margin))
+
+
+def reprice(
+    env: Environment[Any],
+    method: Method,
+    budgets: Budgets,
+    settings: PPOSettings,
+    multipliers: Multipliers,
+    rollout: Rollout,
+) -> Multipliers:
+    """The multipliers after this iteration's finished episodes; without any they stay as they are."""
+    seen = finished(rollout)
+    aim = aim_of(budgets, settings, final_error(env, seen))
+    # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
+    unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
+    rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
+    step_size, chance = settings.step_size * method.constrained, seen.spread / jnp.sqrt(seen.episodes)
+    moved = duals.update(rule, multipliers, aim, seen.J_c, step_size, unit, chance)
+    return jax.tree.map(lambda new, old: jnp.where(rollout.ended.any(), new, old), moved, multipliers)
+
+
+def priced(
+    estimates: Float[Array, "time signals batch"],
+    prices: Float[Array, " costs"],
+    due: Float[Array, "time costs batch"] | float = 1.0,
+) -> Float[Array, "time batch"]:
+    """Advantages less what `due` of each price is, standardised after: a price then means the same for every cost."""
+    return standard(estimates[:, 0] - jnp.einsum("tcb,c->tb", due * estimates[:, 1:], prices))
+
+
+def due_of(
+    env: Environment[Any], budgets: Budgets, settings: PPOSettings, before: Playing, rollout: Rollout
+) -> Float[Array, "time costs batch"]:
+    """What of its price each cost has at every step: more in an episode that will exceed the budget, less in others.
+
+    The optimum under budgets for the mean has one price for all; on the way to it, one that follows the episode asks
+    for savings first where most is spent.
+    """
+    aim = aim_of(budgets, settings, final_error(env, finished(rollout))).limit
+    expected = expected_costs(env, budgets, before, rollout)
+    excess = (budgets.active / budgets.scale)[:, None] * (expected - aim[:, None])
+    return jnp.clip(1.0 + settings.follow * excess, 0.0, DEAREST)
