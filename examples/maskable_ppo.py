@@ -27,8 +27,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from mccpo.algo import METHODS, NeuralPlan, evaluate_neural, train_neural
-from mccpo.algo.ppo import PPOSettings
 from mccpo.algo.rollout import Sizes
+from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment, make
 from mccpo.experiments.benchmark.outside import measure, write
 
