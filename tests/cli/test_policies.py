@@ -129,7 +129,7 @@ def test_certify_that_falls_short_exits_3_and_leaves_its_certificate(
     assert main(["certify", run, "--episodes", "1"]) == 3
     captured = capsys.readouterr()
     assert "not passed" in captured.out
-    assert "a verdict takes about" in captured.err.splitlines()[-1]
+    assert "above its limit 2.5" in captured.err.splitlines()[-1]
     assert json.loads(Path(run, "certificate.json").read_text())["passed"] is False
 
 

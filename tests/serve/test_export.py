@@ -145,7 +145,7 @@ def test_the_commands_take_an_export_as_it_is(exports, release, tmp_path, capsys
     audited = told("audit", *log, "--model", "ema", "--minimum", "5")
     assert audited["interactions"] == verdict.outcomes
     fitted = told("fit-learner", *log, "--model", "ema")
-    assert fitted["concepts"] == table["concept"].n_unique()
+    assert 0 < fitted["concepts"] <= table["concept"].n_unique()  # a rare one may have fallen to those held out
     (tmp_path / "graph.json").write_text(json_format.render(release.curriculum.to_raw()))
     quick = ["--graph", "graph.json", "--minimum", "5", "--restarts", "1", "--group", "class"]
     prepared = told("prepare", *log, *quick, "--out", "made")
