@@ -100,6 +100,7 @@ def test_who_was_erased_is_not_counted_before_a_restart_nor_after(tmp_path, rele
             learners = [await taught(service, f"l{number}", number) for number in range(4)]
             for learner in learners[:2]:  # one who was never taught, and one who was
                 await service.erase("t", Erase(learner))
+            await watch.caught_up()  # it may be just reading what it was told of
             before = watch.report("t")
         assert (before["learners"], before["decisions"]["total"]) == (2, 6)
         async with watched(url, release) as (_, watch):
