@@ -27,16 +27,16 @@ def sha256_json(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def read_json(path: Path, *, fix: str) -> dict[str, Any]:
-    """Reads a JSON object from a file of ours; `fix` says what to do where there is none."""
+def read_json(path: Path, *, fix: str, damaged: str = "run it again") -> dict[str, Any]:
+    """Reads a JSON object from a file of ours; `fix` says what to do where there is none, `damaged` where it is."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", fix=fix) from error
     except ValueError as error:
-        raise InputError(f"{path} is damaged: {error}", fix="run it again") from error
+        raise InputError(f"{path} is damaged: {error}", fix=damaged) from error
     if not isinstance(content, dict):
-        raise InputError(f"{path} is not a JSON object", fix="run it again")
+        raise InputError(f"{path} is not a JSON object", fix=damaged)
     return content
 
 

@@ -352,3 +352,15 @@ def test_the_frontier_rate_falls_to_zero_at_its_end(share, rate):
     assert float(now.frontier_rate) == pytest.approx(rate)
     always = ppo.exploring(method("mc-cpo"), PPOSettings(), jnp.asarray(share))
     assert float(always.frontier_rate) == pytest.approx(0.1)
+
+
+def test_what_an_episode_has_spent_is_not_weighted():
+    """Unlike its totals, where the frontier was mixed in: here just before the first episodes end."""
+    sizes = Sizes(environments=8, rollout=6, minibatch=48, epochs=1)
+    begin = start(ENV, sizes, jax.random.key(0))
+    policy = 0.4 * jax.random.normal(jax.random.key(1), begin.parameters.shape)
+    playing, rollout = play(ENV, sizes, method("mc-cpo"), network_of(ENV), policy, begin.playing, jax.random.key(2))
+    spent = (ENV.gamma ** np.arange(6)[:, None, None] * np.asarray(rollout.signals[:, 1:])).sum(axis=0)
+    np.testing.assert_allclose(playing.spent, spent, rtol=1e-4, atol=1e-6)
+    assert not np.allclose(playing.weight, 1.0)
+    assert not np.allclose(playing.totals[1:], spent, rtol=2e-4)

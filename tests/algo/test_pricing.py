@@ -102,9 +102,11 @@ def standing(seed=0, time=6, batch=8):
     signals = rng.uniform(0, 0.2, (time, 4, batch)).astype(np.float32)
     values = rng.normal(0.0, 0.3, (time, 4, batch)).astype(np.float32)
     before = Playing(**dict.fromkeys(Playing._fields, np.zeros(())))._replace(
-        discount=np.ones(batch, np.float32), totals=np.zeros((4, batch), np.float32)
+        discount=np.ones(batch, np.float32), spent=np.zeros((3, batch), np.float32)
     )
-    return before, rollout_of(signals=signals, values=values)
+    return before, rollout_of(
+        signals=signals, values=values, ended=np.arange(time)[:, None] == np.full(batch, time - 1)
+    )
 
 
 def test_a_price_is_due_in_full_unless_it_follows():
@@ -130,3 +132,9 @@ def test_more_is_due_in_an_episode_that_will_exceed_its_budget():
     np.testing.assert_array_equal(due[:, 1], 1.0)  # no budget, and so no price
     assert due.min() == 0.0
     assert due.max() == pytest.approx(DEAREST)
+
+
+def test_all_of_a_price_is_due_where_no_episode_ended():
+    before, rollout = standing()
+    going_on = rollout._replace(ended=np.zeros_like(rollout.ended))
+    np.testing.assert_array_equal(due_of(ENV, BUDGETS, PPOSettings(follow=3.0), before, going_on), 1.0)

@@ -141,6 +141,23 @@ def test_several_processes_give_the_same(capsys, tmp_path):
     assert rows[0].equals(rows[1])
 
 
+def test_data_that_is_nowhere_is_refused(capsys, tmp_path):
+    code, _, err = run(capsys, *QUICK, "--data", str(tmp_path / "nowhere"), "--out", str(tmp_path / "run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "nowhere" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_pair_is_named_with_what_to_do(capsys, tmp_path):
+    call = ["benchmark", "--methods", "random-ready", "--envs", "gate", "--seeds", "1", "--out", str(tmp_path / "run")]
+    assert run(capsys, *call)[0] == 0
+    pair = tmp_path / "run/cells/gate/random-ready"
+    (pair / "results.json").write_text("{")
+    code, _, err = run(capsys, *call, "--resume")
+    assert code == 2
+    assert f"delete {pair} and resume" in err
+
+
 def test_no_process_is_refused(capsys):
     code, _, err = run(capsys, *QUICK, "--jobs", "0")
     assert (code, err.count("\n")) == (2, 1)

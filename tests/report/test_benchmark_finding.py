@@ -34,6 +34,10 @@ def place_of(results: dict[str, Any], name: str) -> Place:
     return next(place for place in board_of(results).places if place.name == name)
 
 
+def told_of(results: dict[str, Any], name: str) -> str:
+    return verdict(place_of(results, name), board_of(results))
+
+
 def meet(results: dict[str, Any], environment: str, per_seed: list[float], kappa: float | None = None, method=None):
     """Has methods meet the budgets of an environment in some seeds."""
     for cell in results["cells"]:
@@ -84,7 +88,7 @@ def test_a_first_place_within_chance_is_said_to_be_level(results):
     }
     place = place_of(results, "chain")
     assert [pair.method for pair in level_with(place.ranked)] == ["cpo", "focops"]
-    assert "is that of MC-CPO: 0.810, level with CPO and 1 more." in verdict(place)
+    assert "is that of MC-CPO: 0.810, level with CPO and 1 more." in told_of(results, "chain")
     assert "chain (level with CPO and 1 more)" in finding(board_of(results))[0]
     results["hypervolume"]["chain"]["lyapunov-lp"] = summarise([0.808] * 3)
     told = level_text(place_of(results, "chain").ranked)
@@ -99,7 +103,7 @@ def test_of_single_seeds_nobody_is_said_to_be_level(results):
 def test_who_keeps_the_most_is_said(results):
     results["kept"]["chain"] = {"cpo": summarise([0.9, 0.91, 0.92]), "mc-cpo": summarise([0.6, 0.6, 0.6])}
     place = place_of(results, "chain")
-    assert verdict(place).endswith("Most of the return is kept within the budgets by CPO: 0.910.")
+    assert told_of(results, "chain").endswith("Most of the return is kept within the budgets by CPO: 0.910.")
     assert standing(place).kept_rank == 2
     assert standing(place).place.endswith(f" of {standing(place).of}; by kept 2")
     results["kept"]["chain"]["mc-cpo"] = summarise([0.99, 0.99, 0.99])
@@ -125,13 +129,13 @@ def test_that_who_is_before_ours_is_given_the_model_is_said(results):
 def test_where_no_budget_is_met_that_is_said(results):
     meet(results, "chain", [0.0] * SEEDS)
     levels = "Nobody met κ = 0.5, 0.7 and 0.9 in any of their seeds"
-    assert verdict(place_of(results, "chain")) == f"{levels}."
+    assert told_of(results, "chain") == f"{levels}."
     assert f"On chain: n{levels[1:]}." in finding(board_of(results))
 
 
 def test_where_some_budgets_are_met_but_never_always_that_is_said(results):
     meet(results, "chain", [1.0, 0.0, 1.0])
-    assert verdict(place_of(results, "chain")) == "No method meets every budget in every seed."
+    assert told_of(results, "chain") == "No method meets every budget in every seed."
     assert "On chain: no method meets every budget in every seed." in finding(board_of(results))
 
 
@@ -141,7 +145,7 @@ def test_who_is_best_but_for_what_nobody_met_is_said(results):
     assert place.unmet == [0.5]
     assert not place.best
     assert [pair.method for pair in place.reachable] == ["mc-cpo"]
-    told = verdict(place)
+    told = told_of(results, "chain")
     assert told.startswith(
         "Nobody met κ = 0.5 in any of its seeds. Of the methods that always meet the rest, the largest "
     )
@@ -157,11 +161,18 @@ def test_without_ours_the_others_are_named(results):
     assert "On tutor-15 the best is PID-Lagrangian." in told
 
 
+def test_where_not_all_were_run_it_is_said_of_how_many(results):
+    known = len([one for one in results["methods"].values() if one["kind"] != "outside"])
+    assert "were run here" not in told_of(results, "chain")
+    results["cells"] = [cell for cell in results["cells"] if (cell["environment"], cell["method"]) != ("chain", "cpo")]
+    assert told_of(results, "chain").startswith(f"{known - 1} of {known} methods were run here. ")
+
+
 def test_a_tie_has_several_winners(results):
     results["hypervolume"]["chain"]["cpo"] = results["hypervolume"]["chain"]["mc-cpo"]
     place = place_of(results, "chain")
     assert {pair.method for pair in place.best} == {"mc-cpo", "cpo"}
-    assert "is that of MC-CPO and CPO alike" in verdict(place)
+    assert "is that of MC-CPO and CPO alike" in told_of(results, "chain")
 
 
 def test_who_dominates_nothing_is_best_nowhere(results):
@@ -172,7 +183,7 @@ def test_who_dominates_nothing_is_best_nowhere(results):
     assert not place.best
     assert not place.largest
     told = "o method that meets every budget in every seed dominates anything"
-    assert verdict(place) == f"N{told}."
+    assert told_of(results, "chain") == f"N{told}."
     assert f"On chain: n{told}." in finding(board_of(results))
 
 
@@ -184,7 +195,7 @@ def test_thrift_that_no_budget_asks_for_is_told_apart(results):
     place = place_of(results, "chain")
     assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
     assert place.best[0].method == "mc-cpo"
-    assert "it would be Planning: 0.600." in verdict(place)
+    assert "it would be Planning: 0.600." in told_of(results, "chain")
 
 
 def test_of_one_environment_the_best_other_is_named(results):
@@ -250,5 +261,5 @@ def test_older_results_without_the_newer_keys_are_read(results):
     assert all(board.aggregate[method]["iqm"] == about["iqm"] for method, about in newer.aggregate.items())
     assert standing(board.run[0]).kept_rank is None
     assert "keeps within budgets" not in " ".join(finding(board))
-    assert "is kept" not in verdict(board.run[0])
+    assert "is kept" not in verdict(board.run[0], board)
     assert Tables(render(board)).tables["on-chain", "place"][1][2]["text"] == "–"

@@ -30,7 +30,7 @@ def ledger_of(env: Environment[Any], before: Playing, rollout: Rollout) -> Ledge
         after = Ledger(jnp.where(ended, 1.0, carry.discount * env.gamma), jnp.where(ended, 0.0, spent))
         return after, carry
 
-    first = Ledger(before.discount, before.totals[1:])
+    first = Ledger(before.discount, before.spent)
     return jax.lax.scan(add, first, (rollout.signals[:, 1:], rollout.ended))[1]
 
 

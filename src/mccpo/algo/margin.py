@@ -47,5 +47,5 @@ def finished(rollout: Rollout) -> Finished:
 
 
 def final_error(env: Environment[Any], seen: Finished) -> Float[Array, " costs"]:
-    """That error when the policy of these episodes is chosen and then judged, by how they differ."""
+    """The standard error (`error_of`) between choosing and judging the policy of these episodes, by how they differ."""
     return error_of(seen.spread, as_long(env, FINAL_EPISODES), judged_by(env))

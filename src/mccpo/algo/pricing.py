@@ -18,7 +18,7 @@ from mccpo.algo.rollout import Playing, Rollout
 from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment
 
-DEAREST = 3.0  # what a price may rise to where an episode exceeds its budget, in prices
+DEAREST = 3.0  # times its price: what a cost may weigh where an episode exceeds its budget
 
 
 def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"]) -> Budgets:
@@ -41,12 +41,18 @@ def reprice(
     """The multipliers after this iteration's finished episodes; without any they stay as they are."""
     seen = finished(rollout)
     aim = aim_of(budgets, settings, final_error(env, seen))
-    # A unit of the rule is a reward of one in every step over the budget, so that costs of any scale take like steps.
-    unit = budgets.reward_bound * env.discounted_horizon / budgets.scale
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
     step_size, chance = settings.step_size * method.constrained, seen.spread / jnp.sqrt(seen.episodes)
-    moved = duals.update(rule, multipliers, aim, seen.J_c, step_size, unit, chance)
+    moved = duals.update(rule, multipliers, aim, seen.J_c, step_size, price_unit(env, budgets), chance)
     return jax.tree.map(lambda new, old: jnp.where(rollout.ended.any(), new, old), moved, multipliers)
+
+
+def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"]:
+    """The price at which a cost at its budget weighs as much as a reward of its bound in every step.
+
+    Multipliers in this unit take like steps for costs of any scale.
+    """
+    return budgets.reward_bound * env.discounted_horizon / budgets.scale
 
 
 def priced(
@@ -64,9 +70,10 @@ def due_of(
     """What of its price each cost has at every step: more in an episode that will exceed the budget, less in others.
 
     The optimum under budgets for the mean has one price for all; on the way to it, one that follows the episode asks
-    for savings first where most is spent.
+    for savings first where most is spent. All of it is due where no episode ended, by which the aim is known.
     """
     aim = aim_of(budgets, settings, final_error(env, finished(rollout))).limit
     expected = expected_costs(env, budgets, before, rollout)
     excess = (budgets.active / budgets.scale)[:, None] * (expected - aim[:, None])
-    return jnp.clip(1.0 + settings.follow * excess, 0.0, DEAREST)
+    due = jnp.clip(1.0 + settings.follow * excess, 0.0, DEAREST)
+    return jnp.where(rollout.ended.any(), due, 1.0)

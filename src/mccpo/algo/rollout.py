@@ -70,13 +70,17 @@ class Rollout(NamedTuple):
 
 
 class Playing(NamedTuple):
-    """Where the environments stand between two iterations."""
+    """Where the environments stand between two iterations.
+
+    `totals` are weighted by how likely the policy was to come here, `weight`; `spent` is what was in truth spent.
+    """
 
     state: Any
     obs: Observation
     previous: Bool[Array, "actions batch"]
     discount: Float[Array, " batch"]
     totals: Float[Array, "signals batch"]
+    spent: Float[Array, "costs batch"]
     gain: Float[Array, " batch"]
     weight: Float[Array, " batch"]
 
@@ -95,6 +99,7 @@ def begin(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> Playing:
         previous=jnp.ones((env.num_actions, sizes.environments), bool),
         discount=jnp.ones(sizes.environments),
         totals=jnp.zeros((1 + len(env.cost_names), sizes.environments)),
+        spent=jnp.zeros((len(env.cost_names), sizes.environments)),
         gain=jnp.zeros(sizes.environments),
         weight=jnp.ones(sizes.environments),
     )
@@ -163,6 +168,7 @@ def play(
             previous=mask | ended,  # nothing is new to a learner who has just begun
             discount=jnp.where(ended, 1.0, now.discount * env.gamma),
             totals=jnp.where(ended, 0.0, totals),
+            spent=jnp.where(ended, 0.0, now.spent + now.discount * step.costs),
             gain=jnp.where(ended, 0.0, gain),
             weight=jnp.where(ended, 1.0, reach),
         )

@@ -21,8 +21,8 @@ class PPOSettings(NamedTuple):
     average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
     costs `caution` standard errors below their budgets, and the looks before it for `look_caution` of their own.
     `aside` is the share of the choice's margin that training sets aside, too, and aims below the budgets by.
-    `follow` is how much more a cost weighs, relative to its price, in an episode expected to cost twice its budget: see
-    `mccpo.algo.pricing`.
+    With `follow` above 0, a cost weighs more than its price in an episode that is expected to exceed what training aims
+    at, by `follow` times the excess in budgets, to three prices at most, and less in others, to nothing (`due_of`).
     """
 
     learning_rate: float | Float[Array, ""] = 1e-3
@@ -52,4 +52,6 @@ CAREFUL = PPOSettings(
     aside=1.0,
     rule=MultiplierRule(proportional=3.0, memory=0.5, cap=20.0, doubt=2.0),
 )
-"""Settings for budgets that must not be missed, on environments of any kind: the benchmark's, for every learner."""
+"""Settings for budgets that must not be missed, on environments of any kind: the benchmark's.
+
+Every learner has them, but for CCPO, whose episodes have many budgets."""

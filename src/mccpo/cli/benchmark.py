@@ -113,6 +113,8 @@ def _asked(
 
     if name not in environments.SUITES:
         raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
+    if data is not None and not data.is_dir():
+        raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
     chosen = environments.SUITES[name]
     places = chosen.environments if envs is None else _names("--envs", envs)
     for place in places:

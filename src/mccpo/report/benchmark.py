@@ -99,7 +99,7 @@ def _environment(place: Place, board: Board, coloured: drawings.Strokes, names: 
     return el(
         "section",
         el("h2", place.name),
-        el("p", verdict(place)),
+        el("p", verdict(place, board)),
         el("p", words.exactness(place), class_="note") if place.finite else None,
         _posed(place),
         tables.environment(place, board.kappas),

@@ -237,6 +237,12 @@ class Board:
         """The environments on which anything was run."""
         return [place for place in self.places if not place.missing]
 
+    def run_on(self, place: Place) -> tuple[int, int]:
+        """How many of the methods were run on an environment, and of how many; outside agents not counted."""
+        there = {pair.method for pair in place.pairs}
+        ours = [method for method, one in self.methods.items() if one["kind"] != "outside"]
+        return sum(method in there for method in ours), len(ours)
+
     @property
     def kappas(self) -> list[float]:
         return sorted(self.protocol["kappa"])

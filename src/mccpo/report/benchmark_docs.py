@@ -72,8 +72,12 @@ def pages(boards: Boards) -> dict[str, str]:
     """The text of every page by its path below the docs. Only what is our own has one: not what other packages add."""
     found = {f"methods/{name}.md": method_page(name, boards) for name in method_names()}
     for name in environments.OURS:
-        here = {folder: place for folder, board in boards.items() for place in board.run if place.name == name}
-        verdicts = [f"[{folder}]({report_of(folder)}): {verdict(place)}" for folder, place in here.items()]
+        verdicts = [
+            f"[{folder}]({report_of(folder)}): {verdict(place, board)}"
+            for folder, board in boards.items()
+            for place in board.run
+            if place.name == name
+        ]
         found[f"environments/{name}.md"] = environment_page(name, verdicts)
     found["methods/index.md"] = _method_index()
     found["environments/index.md"] = _environment_index(found)

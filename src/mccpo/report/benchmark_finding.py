@@ -25,8 +25,13 @@ def finding(board: Board) -> list[str]:
     return [*(text for text in told if text), *(f"On {listed(where)}: {why}." for why, where in nobody.items())]
 
 
-def verdict(place: Place) -> str:
-    """Who is best on one environment, and how surely."""
+def verdict(place: Place, board: Board) -> str:
+    """Who is best on one environment, and how surely; and of how many, where not all were run there."""
+    run, known = board.run_on(place)
+    return f"{run} of {known} methods were run here. {_best(place)}" if run < known else _best(place)
+
+
+def _best(place: Place) -> str:
     if not place.reachable:
         return f"{_nobody(place)}."
     best = place.reachable[0]

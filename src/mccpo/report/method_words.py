@@ -75,9 +75,10 @@ without teaching, is blocked or its probability is spread over the others, by th
 
 **Departures:** the paper's multipliers only integrate; the proportional part g ē damps their swing and vanishes with
 the error. Of ē it leaves aside what two standard errors explain, so that episodes that differ much do not move prices
-by chance. ε falls to zero at half of training. Errors are relative to the budgets. Training aims slightly below the
-budgets, and the policy that is judged is chosen on validation episodes among averages of the parameters. With `follow`,
-a setting that is searched, a price is higher in episodes that will exceed their budget and lower in others: FPI's idea.
+by chance. ε falls to zero at half of training. Errors are relative to the budgets. Training aims below the budgets by
+what chance can do to a policy that is judged. That policy is chosen on validation episodes among averages of the
+parameters. With `follow`, a setting that is searched, a price is higher in episodes that will exceed their budget and
+lower in others: FPI's idea.
 
 **When to use it:** where prerequisites must never be broken, several budgets hold at once, and all return that they
 leave is wanted.

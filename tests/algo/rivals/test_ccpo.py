@@ -14,8 +14,8 @@ from mccpo.algo import NeuralPlan
 from mccpo.algo.engine import to_arrays
 from mccpo.algo.multipliers import budgets_of
 from mccpo.algo.neural import Variant, evaluate_policies, train_variants
+from mccpo.algo.pricing import price_unit
 from mccpo.algo.rivals.ccpo import CCPO, KNOTS, KnotNetwork, KnotPrices, nearness
-from mccpo.algo.rivals.on_policy import price_unit
 from mccpo.algo.rollout import Sizes
 from mccpo.algo.settings import PPOSettings
 from mccpo.env import make

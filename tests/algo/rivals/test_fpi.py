@@ -28,7 +28,7 @@ def evidence_of(seed=0, time=9, batch=3):
     )
     before = SimpleNamespace(
         discount=jnp.asarray(ENV.gamma ** rng.integers(0, 3, size=batch), jnp.float32),
-        totals=jnp.asarray(rng.uniform(size=(4, batch)), jnp.float32),
+        spent=jnp.asarray(rng.uniform(size=(3, batch)), jnp.float32),
     )
     advantages = jnp.asarray(rng.normal(size=(time, 4, batch)), jnp.float32)
     seen = Seen(jnp.array([0.1, 0.0, 2.5]), jnp.zeros(3), jnp.ones(()))  # without an error, there is no margin
@@ -40,7 +40,7 @@ def plain_ledger(evidence):
     time, _, batch = evidence.rollout.signals.shape
     discount, spent = np.zeros((time, batch)), np.zeros((time, 3, batch))
     for b in range(batch):
-        now, cost = float(evidence.before.discount[b]), np.array(evidence.before.totals[1:, b])
+        now, cost = float(evidence.before.discount[b]), np.array(evidence.before.spent[:, b])
         for t in range(time):
             discount[t, b], spent[t, :, b] = now, cost
             cost = cost + now * np.asarray(evidence.rollout.signals[t, 1:, b])

@@ -13,7 +13,8 @@ from mccpo.algo.judging import Moment, NetworkActor, account, judged_by, perform
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
 from mccpo.algo.ppo import Fitted
-from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit
+from mccpo.algo.pricing import price_unit
+from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState
 from mccpo.algo.rollout import Sizes
 from mccpo.algo.settings import CAREFUL, PPOSettings
 from mccpo.env import Environment

@@ -15,12 +15,12 @@ from mccpo.algo.masked import masked_softmax
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
 from mccpo.algo.ppo import Batch, Fitted
+from mccpo.algo.pricing import price_unit
 from mccpo.algo.rivals.on_policy import (
     Evidence,
     OnPolicy,
     OnPolicyState,
     penalised,
-    price_unit,
     ratio_of,
     upkeep,
 )

@@ -177,14 +177,6 @@ class OnPolicy(Learner):
         return jnp.where(evidence.episodes > 0, self.excess(budgets, evidence), 0.0)
 
 
-def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"]:
-    """The price at which a cost at its budget weighs as much as a reward of its bound in every step.
-
-    Multipliers in this unit take like steps for costs of any scale, as MC-CPO's do.
-    """
-    return budgets.reward_bound * env.discounted_horizon / budgets.scale
-
-
 def penalised(
     estimates: Float[Array, "time signals batch"], prices: Float[Array, " costs"]
 ) -> Float[Array, "time batch"]:

@@ -13,7 +13,8 @@ from mccpo.algo.appraisal import standard
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.network import Network
 from mccpo.algo.ppo import Batch, Fitted
-from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, price_unit, ratio_of, upkeep
+from mccpo.algo.pricing import price_unit
+from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, ratio_of, upkeep
 from mccpo.algo.rollout import Sizes
 from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment

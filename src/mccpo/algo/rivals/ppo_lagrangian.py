@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.algo.multipliers import Budgets
 from mccpo.algo.ppo import Fitted
-from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, penalised, price_unit
+from mccpo.algo.pricing import price_unit
+from mccpo.algo.rivals.on_policy import Evidence, OnPolicy, OnPolicyState, penalised
 from mccpo.algo.rollout import Sizes
 from mccpo.env import Environment
 

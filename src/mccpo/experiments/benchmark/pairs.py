@@ -47,7 +47,7 @@ class Benchmark:
 def posed_in(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Posed:
     """An environment and its anchors, which an earlier call may have left."""
     path = folder / "cells" / environment / "anchor.json"
-    kept = read_json(path, fix="delete it") if path.exists() else None
+    kept = read_json(path, fix="delete it", damaged="delete it and resume") if path.exists() else None
     world = benchmark.open(environment, benchmark.data)
     posed = pose(environment, world, benchmark.protocol, session, kept)
     if posed.model is None and kept is None:
@@ -88,12 +88,16 @@ def _tried(posed: Posed, method: str, benchmark: Benchmark, session: Session) ->
 def is_finished(path: Path) -> bool:
     """Whether the folder of a pair says that it is finished."""
     manifest = path / "manifest.json"
-    return manifest.exists() and bool(read_json(manifest, fix="delete it").get("finished"))
+    return manifest.exists() and bool(
+        read_json(manifest, fix="delete it", damaged="delete it and resume").get("finished")
+    )
 
 
 def kept_trial(path: Path) -> Trial:
     """What came of a finished pair, by its folder."""
-    return Trial.from_json(read_json(path / "results.json", fix=f"delete {path} and resume")["trial"])
+    return Trial.from_json(
+        read_json(path / "results.json", fix=f"delete {path} and resume", damaged=f"delete {path} and resume")["trial"]
+    )
 
 
 def kind_of(benchmark: Benchmark, method: str) -> Kind:

@@ -166,7 +166,7 @@ def _finished(folder: Path) -> dict[str, list[str]]:
     """The methods whose pairs are finished in a folder, by environment."""
     found: dict[str, list[str]] = {}
     for path in sorted(folder.glob("cells/**/manifest.json")):
-        manifest = read_json(path, fix="delete it")
+        manifest = read_json(path, fix="delete it", damaged="delete it and resume")
         if manifest.get("finished"):
             pair = manifest["configuration"]
             found.setdefault(pair["environment"], []).append(pair["method"])
@@ -175,7 +175,10 @@ def _finished(folder: Path) -> dict[str, list[str]]:
 
 def _versions(folder: Path) -> list[str]:
     """Of which versions of the code, with their commits where these are known, the pairs of a folder are."""
-    manifests = (read_json(path, fix="delete it") for path in folder.glob("cells/**/manifest.json"))
+    manifests = (
+        read_json(path, fix="delete it", damaged="delete it and resume")
+        for path in folder.glob("cells/**/manifest.json")
+    )
     return sorted({f"{found['mccpo']} {found['commit'] or ''}".strip() for found in manifests})
 
 
