@@ -2,11 +2,13 @@
 
 import asyncio
 import sqlite3
+from functools import partial
 
 import pytest
 
 from mccpo.env import make
 from mccpo.serve import app
+from mccpo.serve.background import background
 from mccpo.serve.desk import Terms
 from mccpo.serve.messages import Erase, Next, Outcome, Register
 from mccpo.serve.problems import Missing, Unavailable
@@ -111,10 +113,8 @@ def test_tidying_goes_on_whatever_happens(release, tmp_path, monkeypatch, caplog
                 raise ValueError("a fault")
 
             monkeypatch.setattr(service, "tidy", fails)
-            task = asyncio.create_task(app._tidy(service))
-            await asyncio.wait_for(often.wait(), 5)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            async with asyncio.timeout(5), background(partial(app._tidy, service)):
+                await often.wait()
 
     asyncio.run(story())
     assert "a fault" in caplog.text

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -15,6 +16,7 @@ from mccpo._version import __version__
 from mccpo.serve.api import decisions, learners, operation, releases, xapi
 from mccpo.serve.api.answers import ProblemForm, add_handlers
 from mccpo.serve.api.guard import OPEN, Guard
+from mccpo.serve.background import background, pause
 from mccpo.serve.metrics import Metrics
 from mccpo.serve.pages import add_pages
 from mccpo.serve.problems import Problem
@@ -38,13 +40,8 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with watch:
-            tidying = asyncio.create_task(_tidy(service))
-            try:
-                yield
-            finally:
-                tidying.cancel()
-                await asyncio.gather(tidying, return_exceptions=True)
+        async with watch, background(partial(_tidy, service)):
+            yield
 
     # No pages of documentation: those of the framework load scripts from elsewhere.
     app = FastAPI(title="mccpo", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -58,10 +55,12 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
     return app
 
 
-async def _tidy(service: Service) -> None:
+async def _tidy(service: Service, stop: asyncio.Event) -> None:
     """Ends the sessions that were left and erases whom retention says to, every now and then."""
     while True:
-        await asyncio.sleep(TIDY)
+        await pause(stop, TIDY)
+        if stop.is_set():
+            return
         try:
             await service.tidy()
         except Problem as error:  # told to those who ask, too; the next time may succeed

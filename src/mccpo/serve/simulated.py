@@ -11,7 +11,9 @@ import logging
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 
+from mccpo.serve.background import background, pause
 from mccpo.serve.messages import BeginSession, Next, Outcome, Register
 from mccpo.serve.problems import Problem
 from mccpo.serve.release import Release
@@ -47,16 +49,12 @@ class Simulated:
 @asynccontextmanager
 async def attending(service: Service, tenant: str, *, learners: int = LEARNERS, seed: int = 0) -> AsyncIterator[None]:
     """Lets simulated learners be taught in the background, as long as the block."""
-    tasks = [
-        asyncio.create_task(_attend(service, tenant, name, label, random.Random(f"{seed} {name}")))
+    works = [
+        partial(_attend, service, tenant, name, label, random.Random(f"{seed} {name}"))
         for name, label in _roll(learners)
     ]
-    try:
+    async with background(*works):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _roll(learners: int) -> Iterator[tuple[str, str]]:
@@ -67,17 +65,21 @@ def _roll(learners: int) -> Iterator[tuple[str, str]]:
         yield name, list(CLASSES)[number % len(CLASSES)]
 
 
-async def _attend(service: Service, tenant: str, name: str, label: str, draw: random.Random) -> None:
+async def _attend(
+    service: Service, tenant: str, name: str, label: str, draw: random.Random, stop: asyncio.Event
+) -> None:
     who = await service.register(tenant, Register(name, {"class": label}))
     learner = Simulated(service.release, CLASSES[label], draw)
-    while True:
+    while not stop.is_set():
         await service.begin_session(tenant, BeginSession(who.id))
         for _ in range(service.release.horizon):
-            await asyncio.sleep(draw.uniform(*PAUSE))
+            await pause(stop, draw.uniform(*PAUSE))
+            if stop.is_set():
+                return
             try:
                 decision = await service.next(tenant, Next(who.id))
                 correct = learner.answer(decision.concept, decision.activity)
-                await asyncio.sleep(draw.uniform(*PAUSE))
+                await pause(stop, draw.uniform(*PAUSE))
                 await service.outcome(tenant, Outcome(decision.id, correct, seconds=round(draw.uniform(5, 60), 1)))
             except Problem as problem:  # such as a teacher's word in between; the next request finds out
                 log.info("%s: %s", name, problem.detail)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from mccpo.serve.background import background, pause
 from mccpo.serve.course import Course
 from mccpo.serve.desk import Happened
 from mccpo.serve.monitor import BOUNDS, Monitor
@@ -45,18 +46,16 @@ class Watch:
         self._labelled: set[str] = set()
         self._changed: set[str] | None = None  # whose labels are to be read: at first all
         self._wake, self._settled = asyncio.Event(), asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._running = AsyncExitStack()
         service.listen(self._heard)
         service.listen_labels(self._labels)
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._keep_up())
+        await self._running.enter_async_context(background(self._keep_up))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._running.aclose()
 
     @property
     def complete(self) -> bool:
@@ -83,19 +82,18 @@ class Watch:
         for tenant in list(self._monitors):
             yield tenant, self.report(tenant)
 
-    async def _keep_up(self) -> None:
+    async def _keep_up(self, stop: asyncio.Event) -> None:
         """Reads the record, and again whenever it goes on without us."""
         try:
-            while True:
+            while not stop.is_set():
                 with suppress(Problem):  # the database is away: the next look may succeed
                     self._newest = max(self._newest, await self.service.newest())
-                    while self._reading or self._last < self._newest:
+                    while (self._reading or self._last < self._newest) and not stop.is_set():
                         self._settled.clear()
                         await self._read()
                     self._settled.set()
                 self._wake.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), LOOK)
+                await pause(self._wake, LOOK)
         except Exception:
             log.exception("the monitor cannot read the record, and stays incomplete")
             self._reading = self._lost = True

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from mccpo.serve.background import background
 from mccpo.serve.bench.client import HOST
 from mccpo.serve.listening import listen, run_app
 from mccpo.serve.store import engine_of, parse_url
@@ -52,8 +53,8 @@ def create_bare(engine: AsyncEngine) -> FastAPI:
     waiting: list[tuple[dict[str, Any], asyncio.Future[None]]] = []
     wake = asyncio.Event()
 
-    async def write() -> None:
-        while True:
+    async def write(stop: asyncio.Event) -> None:
+        while not stop.is_set():
             await wake.wait()
             wake.clear()
             batch = waiting.copy()
@@ -67,10 +68,8 @@ def create_bare(engine: AsyncEngine) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with engine.begin() as connection:
             await connection.run_sync(METADATA.create_all)
-        writer = asyncio.create_task(write())
-        yield
-        writer.cancel()
-        await asyncio.gather(writer, return_exceptions=True)
+        async with background(write):
+            yield
         await engine.dispose()
 
     app = FastAPI(lifespan=lifespan)
