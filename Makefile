@@ -33,7 +33,7 @@ layers: $(READY)
 
 # The pages of methods and environments, from the code and from the results that are published in docs/benchmark.
 docs: $(READY)
-	$(BIN)/python -m mccpo.report.benchmark_docs docs
+	$(BIN)/python -m mccpo.report.docs.pages docs
 
 # The environment is made anew only when what it is made of has changed.
 $(READY): pyproject.toml requirements/dev.txt

@@ -26,11 +26,11 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from mccpo.algo import METHODS, NeuralPlan, evaluate_neural, train_neural
-from mccpo.algo.rollout import Sizes
-from mccpo.algo.settings import PPOSettings
 from mccpo.env import Environment, make
 from mccpo.experiments.benchmark.outside import measure, write
+from mccpo.methods import METHODS, NeuralPlan, evaluate_neural, train_neural
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods.gradient.settings import PPOSettings
 
 SIZES, SETTINGS = Sizes(), PPOSettings()
 

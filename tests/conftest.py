@@ -10,7 +10,7 @@ import jax
 import pytest
 from hypothesis import settings
 
-from mccpo.cli import cache
+from mccpo.cli.commands import cache
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)

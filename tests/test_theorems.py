@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from mccpo.algo import METHODS, as_numbers, execute
 from mccpo.curriculum import Curriculum, frontier
 from mccpo.env import make
 from mccpo.exact import Optimum, enumerate_model, evaluate, solve
+from mccpo.methods import METHODS, as_numbers, execute
 
 
 @st.composite

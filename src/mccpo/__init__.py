@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 from mccpo._version import __version__
 
 if TYPE_CHECKING:
-    from mccpo.algo import (
+    from mccpo.curriculum import Curriculum, frontier
+    from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, make
+    from mccpo.errors import GateFailed, InputError, MccpoError
+    from mccpo.exact import enumerate_model, evaluate, front, solve
+    from mccpo.methods import (
         METHODS,
         NeuralPlan,
         TabularPlan,
@@ -22,10 +26,6 @@ if TYPE_CHECKING:
         train_neural,
         train_tabular,
     )
-    from mccpo.curriculum import Curriculum, frontier
-    from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, make
-    from mccpo.errors import GateFailed, InputError, MccpoError
-    from mccpo.exact import enumerate_model, evaluate, front, solve
 
 __all__ = [
     "METHODS",
@@ -54,13 +54,13 @@ __all__ = [
 
 # Looked up on first use: the command line imports this package for every `--help`, and jax takes a second.
 _HOMES = {
-    "METHODS": "algo",
-    "NeuralPlan": "algo",
-    "TabularPlan": "algo",
-    "evaluate_neural": "algo",
-    "masked_softmax": "algo",
-    "train_neural": "algo",
-    "train_tabular": "algo",
+    "METHODS": "methods",
+    "NeuralPlan": "methods",
+    "TabularPlan": "methods",
+    "evaluate_neural": "methods",
+    "masked_softmax": "methods",
+    "train_neural": "methods",
+    "train_tabular": "methods",
     "Curriculum": "curriculum",
     "frontier": "curriculum",
     "Environment": "env",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from mccpo.report.benchmark import write
+from mccpo.report.benchmark.page import write
 
 from ..report.benchmark_folder import made_up  # noqa: TID252 - the same benchmark is looked at
 

@@ -18,8 +18,8 @@ from cyclopts.config import Dict
 from mccpo._version import __version__
 from mccpo.cli import main
 from mccpo.cli.app import COMMANDS, build_app
-from mccpo.cli.interrupt import interrupted
-from mccpo.cli.output import WholeNumber, dump_json, literal, number, parse_pairs
+from mccpo.cli.console.interrupt import interrupted
+from mccpo.cli.console.output import WholeNumber, dump_json, literal, number, parse_pairs
 from mccpo.errors import InputError, MccpoError
 
 SHOW = ["curriculum", "show", "graph.json"]

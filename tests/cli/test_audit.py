@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.cli.audit import gain_by
-from mccpo.learner.fitting import Settings, fit
-from mccpo.learner.model import codes
-from mccpo.learner.table import responses_of
+from mccpo.cli.commands.audit import gain_by
 from mccpo.logs import table
+from mccpo.mastery.fitting.fit import Settings, fit
+from mccpo.mastery.model import codes
+from mccpo.mastery.tables.responses import responses_of
 
 
 def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learners: int = 40) -> pl.DataFrame:

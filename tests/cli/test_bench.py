@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from mccpo.bench import logs as bench_logs
+from mccpo.bench import neural as bench_neural
 from mccpo.cli import main
-from mccpo.experiments import bench_logs, bench_neural
 
 SIZES = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4}
 
@@ -161,9 +162,9 @@ SERVED = {
 def served(monkeypatch):
     """A bench that measures nothing, and how many learners it was called with."""
     calls = []
-    monkeypatch.setattr("mccpo.cli.bench_serve.train_small", lambda folder: folder)
+    monkeypatch.setattr("mccpo.cli.commands.bench.serve.train_small", lambda folder: folder)
     monkeypatch.setattr(
-        "mccpo.serve.bench.measure.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1]
+        "mccpo.bench.serve.measure.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1]
     )
     return calls
 

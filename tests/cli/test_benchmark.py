@@ -6,9 +6,9 @@ import sys
 import polars as pl
 import pytest
 
-from mccpo.algo.tutors import TUTORS
 from mccpo.cli import main
 from mccpo.experiments.benchmark.outside import write
+from mccpo.methods.rules import TUTORS
 
 QUICK = ["benchmark", "--methods", "random-ready,lyapunov-lp", "--envs", "gate,assistments-2009", "--seeds", "2"]
 
@@ -101,7 +101,7 @@ def test_an_outside_agent_by_the_name_of_a_method_is_refused_before_anything_is_
 
 def test_it_can_do_without_the_cache(capsys, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr("mccpo.cli.benchmark.caches", lambda: asked.append("caches") or (None, None))
+    monkeypatch.setattr("mccpo.cli.commands.benchmark.command.caches", lambda: asked.append("caches") or (None, None))
     code, _, err = run(capsys, *QUICK, "--out", str(tmp_path / "run"), "--no-cache")
     assert (code, asked) == (0, []), err
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from mccpo.cli.benchmark_text import tables
+from mccpo.cli.commands.benchmark.text import tables
 
 STRICT, SHARE = {"mean": 1.0, "per_seed": [1.0]}, {"mean": 0.98, "per_seed": [0.98]}
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.learner import BKT, read
+from mccpo.mastery import BKT, read
 
 
 @pytest.fixture

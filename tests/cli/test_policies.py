@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.cli import main
-from mccpo.experiments.runs import load_policies
+from mccpo.runs.folder import load_policies
 
 CURRICULUM = """{"concepts": [
     {"name": "counting", "demand": 0.2},

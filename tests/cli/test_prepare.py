@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.algo import NeuralPlan
-from mccpo.algo.neural import Sizes
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.experiments import Options, data, feasibility, neural
-from mccpo.logs.generate import generate
+from mccpo.experiments import Options, feasibility, neural
+from mccpo.experiments.paper import from_logs as data
+from mccpo.logs.synthetic.generate import generate
+from mccpo.methods import NeuralPlan
+from mccpo.methods.gradient.training import Sizes
 
 GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mccpo.cli import progress as module
-from mccpo.cli.progress import progress
+from mccpo.cli.console import progress as module
+from mccpo.cli.console.progress import progress
 from mccpo.experiments.options import Stage
 
 STAGE = Stage("tutor-15 unconstrained", points=8, steps_per_point=1_000)

@@ -14,14 +14,14 @@ import httpx
 import numpy as np
 import pytest
 
-from mccpo.algo import METHODS
-from mccpo.algo.rollout import network_of
 from mccpo.cli import main
-from mccpo.cli.small_policy import train_small
+from mccpo.cli.commands.small_policy import train_small
 from mccpo.env import make
 from mccpo.errors import MccpoError
 from mccpo.exact import Values
-from mccpo.experiments.policies import Policies, write_policies
+from mccpo.methods import METHODS
+from mccpo.methods.gradient.rollout import network_of
+from mccpo.runs.policies import Policies, write_policies
 
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -140,7 +140,7 @@ def test_a_release_that_was_loaded_goes_on_deciding_and_it_is_said(runs):
 def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(runs, number, code):
     """With a run that is there already in the place of the one it trains."""
     lines = (
-        "import shutil, sys, mccpo.cli.serve as serve, mccpo.serve.simulated as simulated",
+        "import shutil, sys, mccpo.cli.commands.serve as serve, mccpo.serve.service.simulated as simulated",
         "from mccpo.cli import main",
         "serve.train_small = lambda folder: shutil.copytree('six', folder / 'demo')",
         "simulated.PAUSE = (0.0, 0.01)",
@@ -170,7 +170,7 @@ def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(
 
 def test_a_demonstration_that_is_ended_while_it_trains_leaves_nothing_behind(runs):
     lines = (
-        "import subprocess, sys, mccpo.cli.serve as serve",
+        "import subprocess, sys, mccpo.cli.commands.serve as serve",
         "from mccpo.cli import main",
         "serve.train_small = lambda folder: (print(folder, flush=True), subprocess.run(['sleep', '60']))",
         "sys.exit(main(['serve', '--demo', '--port', '0']))",
@@ -224,7 +224,7 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
         return subprocess.CompletedProcess(command, 2, "", "a line\nmccpo: no luck\n")
 
     monkeypatch.setenv("MCCPO_SEEDS", "9")
-    monkeypatch.setattr("mccpo.cli.small_policy.subprocess.run", called)
+    monkeypatch.setattr("mccpo.cli.commands.small_policy.subprocess.run", called)
     with pytest.raises(MccpoError, match="could not be trained: no luck"):
         train_small(runs)
     ((command, options),) = calls
@@ -235,7 +235,7 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
 
 def test_jax_and_its_company_stay_at_home():
     code = (
-        "import sys, mccpo.serve.app, mccpo.cli.serve, mccpo.cli.keys;"
+        "import sys, mccpo.serve.api.app, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
         "print({'jax', 'equinox', 'polars', 'matplotlib', 'scipy'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
@@ -332,7 +332,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(capsys, tokens, message):
 
 
 def test_what_is_not_installed_is_named(capsys, monkeypatch):
-    monkeypatch.setattr("mccpo.cli.serve.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr("mccpo.cli.commands.serve.find_spec", lambda name: None if name == "uvicorn" else name)
     assert "uvicorn is not installed; install mccpo[serve]" in refusal(capsys, "serve", "six")
 
 

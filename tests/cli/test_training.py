@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from mccpo.algo import NeuralPlan, Snapshot
-from mccpo.algo.rollout import Sizes
 from mccpo.cli import main
 from mccpo.cli.app import build_app
-from mccpo.cli.cache import folder
-from mccpo.cli.reproduce import suited
+from mccpo.cli.commands.cache import folder
+from mccpo.cli.commands.reproduce import suited
 from mccpo.env import make
 from mccpo.experiments import TABLES, Options, compare, feasibility, neural
-from mccpo.experiments.runs import RunFolder
-from mccpo.experiments.tensorboard import _whole
+from mccpo.methods import NeuralPlan, Snapshot
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.runs.folder import RunFolder
+from mccpo.runs.tensorboard import _whole
 
 SMALL = ["--seeds", "2", "--episodes", "800", "--methods", "unconstrained,mc-cpo"]
 CALL = [sys.executable, "-m", "mccpo"]
@@ -314,7 +314,7 @@ def test_a_requirement_does_not_loosen_the_kappa_that_was_asked_for(
 
 def test_what_training_does_not_need_is_not_loaded_before_it() -> None:
     late = "{'polars', 'scipy.stats', 'scipy.optimize', 'scipy.sparse', 'matplotlib', 'rustworkx', 'tensorboardX'}"
-    modules = "mccpo.cli.experiment, mccpo.experiments.runs, mccpo.experiments.compare, mccpo.experiments.cache"
+    modules = "mccpo.cli.commands.experiment, mccpo.runs.folder, mccpo.experiments.compare, mccpo.runs.cache"
     code = f"import sys, {modules}; print(sorted({late} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum, draw
-from mccpo.curriculum.layout import arrange
+from mccpo.curriculum.drawing.layout import arrange
 from mccpo.errors import InputError
 
 NAMES = ['<a> & "b"', "圓" * 40, "c", "d", "alone"]

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from mccpo.curriculum import Curriculum, formats, json_format, read_raw
-from mccpo.curriculum.raw import Derivation, Evidence, RawConcept, RawGraph
+from mccpo.curriculum import Curriculum, read_raw
+from mccpo.curriculum.formats import json_format
+from mccpo.curriculum.formats import paths as formats
+from mccpo.curriculum.formats.raw import Derivation, Evidence, RawConcept, RawGraph
 from mccpo.errors import InputError
 
 DERIVED = RawGraph(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.env import PreparedTutor, cut, make
-from mccpo.env.random_finite import random_curriculum
+from mccpo.env.finite.random_finite import random_curriculum
 from mccpo.env.tutor import core, profile_curriculum
 from mccpo.errors import InputError
 

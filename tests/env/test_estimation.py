@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.algo import METHODS, as_numbers
-from mccpo.algo.judging import judge
-from mccpo.algo.rollout import network_of
 from mccpo.env import Estimated, Tutor, TutorBKT, make
 from mccpo.env.tutor import Latent
 from mccpo.errors import InputError
+from mccpo.methods import METHODS, as_numbers
+from mccpo.methods.episodes import judge
+from mccpo.methods.gradient.rollout import network_of
 
 TUTOR = Tutor()
 ACTIONS = np.random.default_rng(3).choice([0, 1, 2, 3], 100)

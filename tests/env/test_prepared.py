@@ -13,7 +13,7 @@ from mccpo.curriculum import Curriculum
 from mccpo.env import Group, PreparedJudge, PreparedTutor, describe_environment, make, rebuild_environment
 from mccpo.env.registry import JUDGE, TUTOR
 from mccpo.errors import InputError
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
 
 CONCEPTS = ("a", "b", "c", "d")
 CURRICULUM = Curriculum([("a", "b"), ("b", "c")], CONCEPTS, {"a": 0.2, "b": 0.5, "c": 0.8, "d": 0.4})

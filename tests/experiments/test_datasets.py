@@ -5,19 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.experiments.test_tutor import untrained
+from tests.experiments.paper.test_tutor import untrained
 from tests.logs.test_real_data import DATASETS as REAL
 from tests.logs.test_real_data import opened
 
-from mccpo.algo import NeuralPlan
 from mccpo.curriculum.derive.learn import learn
 from mccpo.env import PreparedJudge
 from mccpo.errors import InputError
-from mccpo.experiments import FROM_LOGS, Options, Session, data, datasets, feasibility, neural
-from mccpo.experiments.datasets import DATASETS, retained
-from mccpo.experiments.prepare import Choices, prepare
-from mccpo.logs.generate import generate
+from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, neural
+from mccpo.experiments.paper import from_logs as data
+from mccpo.experiments.prepare import datasets
+from mccpo.experiments.prepare.build import Choices, prepare
+from mccpo.experiments.prepare.datasets import DATASETS, retained
 from mccpo.logs.responses_by_concept import responses_by_concept
+from mccpo.logs.synthetic.generate import generate
+from mccpo.methods import NeuralPlan
 
 FORMATS = {"junyi": "junyi-2020", "xes3g5m": "xes3g5m"}
 

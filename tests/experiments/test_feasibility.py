@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccpo.algo import NeuralPlan
-from mccpo.algo.rollout import Sizes
-from mccpo.algo.settings import PPOSettings
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor import Tutor
 from mccpo.exact import Infeasible, Values
 from mccpo.experiments import Session
 from mccpo.experiments.feasibility import Reached, Unreached, diagnose, judge, least_scaling, weightings
 from mccpo.experiments.neural import Anchored
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
+from mccpo.methods import NeuralPlan
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods.gradient.settings import PPOSettings
 
 NAMES = ("c2", "c3", "c4")
 

@@ -8,7 +8,7 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.experiments import Options, Session, compare, feasibility, neural
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
 
 METHODS = ("unconstrained", "post-hoc", "mc-cpo")
 SMALL = Options(methods=METHODS, seeds=1, steps=30_000, kappa=(0.9, 0.7))

@@ -11,16 +11,16 @@ import pytest
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
 from mccpo.env import PreparedJudge, PreparedTutor, make
 from mccpo.errors import InputError
-from mccpo.experiments import prepare as module
-from mccpo.experiments.prepare import C2_SHARE, C4_SHARE, Choices, prepare, repaired
-from mccpo.experiments.prepare_learners import as_learners, groups_of, halves, harmless, labels_of, pooled
-from mccpo.experiments.prepare_signals import demand_of, engaged, engagement_of, first_answers, novelty_of
-from mccpo.learner import BKT, PFA, Responses
-from mccpo.learner import read as read_model
-from mccpo.learner.fitting import Settings
-from mccpo.learner.table import responses_of
+from mccpo.experiments.prepare import build as module
+from mccpo.experiments.prepare.build import C2_SHARE, C4_SHARE, Choices, prepare, repaired
+from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
+from mccpo.experiments.prepare.signals import demand_of, engaged, engagement_of, first_answers, novelty_of
 from mccpo.logs import Opening, load
 from mccpo.logs import table as tables
+from mccpo.mastery import BKT, PFA, Responses
+from mccpo.mastery import read as read_model
+from mccpo.mastery.fitting.fit import Settings
+from mccpo.mastery.tables.responses import responses_of
 
 CHAIN = RawGraph((RawConcept("c", ("b",)), RawConcept("b", ("a",)), RawConcept("a"), RawConcept("unmet")))
 FILES = {

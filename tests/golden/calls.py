@@ -1,7 +1,7 @@
 """A fixed list of small calls through the command line and the service, and what they give.
 
-`python tests/golden/calls.py FILE` writes all of it as JSON, every number to its last bit. Two versions on one machine are
-compared by that file; `test_golden.py` compares this version with `golden.json`, to the digits that hold anywhere.
+`python tests/golden/calls.py FILE` writes all of it as JSON, every number to its last bit. Two versions on one machine
+are compared by that file; `test_golden.py` compares this version with `golden.json`, to the digits that hold anywhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from typing import Any
 os.environ.setdefault("MCCPO_CACHE", "")
 
 from mccpo.cli import main
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.messages import BeginSession, Next, Outcome, Register
+from mccpo.serve.service.service import Service
 
 SMALL = ["--seeds", "2", "--steps", "40000", "--no-cache"]
 EPISODES = ["--seeds", "2", "--episodes", "2000", "--no-cache"]
@@ -80,15 +85,9 @@ def without_times(value: Any) -> Any:
 
 async def served(run: Path) -> list[Any]:
     """What a service decides for two learners, its clock and its draws fixed."""
-    from mccpo.serve.messages import BeginSession, Next, Outcome, Register
-    from mccpo.serve.release import load_release
-    from mccpo.serve.releases import Releases
-    from mccpo.serve.service import Service
-    from mccpo.serve.store import Store
-
     release = load_release(run, part="tutor-15 κ=0.9")
     ticks, draws, told = iter(range(1_700_000_000_000, 1_800_000_000_000, 1000)), iter(range(10**6)), []
-    clock, draw = lambda: next(ticks), lambda: (next(draws) * 0.618) % 1  # noqa: E731
+    clock, draw = lambda: next(ticks), lambda: (next(draws) * 0.618) % 1
     async with Service(Store(str(run / "golden.db")), Releases(release), clock=clock, draw=draw) as service:
         for name in ("Ana", "Bo"):
             learner = (await service.register("t", Register(name))).id

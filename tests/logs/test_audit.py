@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.audit import THRESHOLDS, Audit, audit
-from mccpo.logs.clustered import Rate, rate_of
-from mccpo.logs.levels import NOT_KNOWN
+from mccpo.logs.audit.clustered import Rate, rate_of
+from mccpo.logs.audit.levels import NOT_KNOWN
+from mccpo.logs.audit.prevalence import THRESHOLDS, Audit, audit
 from mccpo.logs.table import COLUMNS, encode
 
 Event = dict[str, object]

@@ -9,9 +9,9 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.logs import Opening, load
-from mccpo.logs.generate import PLATFORMS, generate
-from mccpo.logs.made.learning import NOT_JUDGED, simulate
-from mccpo.logs.made.world import World
+from mccpo.logs.synthetic.generate import PLATFORMS, generate
+from mccpo.logs.synthetic.learning import NOT_JUDGED, simulate
+from mccpo.logs.synthetic.population import World
 
 FAULTY = [name for name, platform in PLATFORMS.items() if platform.takes_faults]
 
@@ -122,7 +122,7 @@ def test_nothing_is_left_where_writing_fails(tmp_path, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mccpo.logs.made.junyi._write_users", fail)
+    monkeypatch.setattr("mccpo.logs.synthetic.junyi._write_users", fail)
     with pytest.raises(OSError, match="No space"):
         generate("junyi-2020", tmp_path / "junyi", rows=10)
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.mending import OPEN_QUOTE, NoRow, lines_of, no_rows, without
-from mccpo.logs.opening import Opened, open_table, reading
+from mccpo.logs.reading.mending import OPEN_QUOTE, NoRow, lines_of, no_rows, without
+from mccpo.logs.reading.opening import Opened, open_table, reading
 
 COLUMNS = ("a", "b", "c")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mccpo.logs.ordering import MOST_BITS, argsort, pack
+from mccpo.logs.reading.ordering import MOST_BITS, argsort, pack
 
 WHOLE = st.integers(-(2**62), 2**62)
 

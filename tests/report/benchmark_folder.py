@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mccpo import atomic
+from mccpo import files
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.results import summed_up, unseen_of
 from mccpo.experiments.benchmark.rows import folder_of, write_rows
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
 
 KAPPAS, SEEDS = (0.5, 0.7, 0.9), 3
 COSTS = {"gate": ("c",), "chain": ("c4",), "tutor-15": ("c2", "c3", "c4")}
@@ -56,7 +56,7 @@ def made_up(folder: Path) -> Path:
         "seconds": 4211.5,
     }
     write_rows(folder / "rows.parquet", rows)
-    atomic.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
+    files.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
     return folder
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.logs.audit import Audit, audit
-from mccpo.logs.clustered import Rate
+from mccpo.logs.audit.clustered import Rate
+from mccpo.logs.audit.prevalence import Audit, audit
 from mccpo.logs.table import COLUMNS, encode
-from mccpo.report import audit_words as words
-from mccpo.report.audit import FEWEST_EVENTS, FEWEST_LEARNERS, render
-from mccpo.report.audit_words import Reported, Subject
+from mccpo.report.audit import words
+from mccpo.report.audit.page import FEWEST_EVENTS, FEWEST_LEARNERS, render
+from mccpo.report.audit.words import Reported, Subject
 
 SUBJECT = Subject("school <1>", 30, 5000, 8.0, Reported("Junyi Academy", 90_485, 340_988), {"ema": "moving average"})
 

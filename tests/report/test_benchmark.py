@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report import benchmark_words as words
-from mccpo.report.benchmark import render, write
-from mccpo.report.benchmark_data import Board
-from mccpo.report.benchmark_figures import front, strokes
-from mccpo.report.benchmark_reading import board_of, read
+from mccpo.report.benchmark import words
+from mccpo.report.benchmark.data import Board
+from mccpo.report.benchmark.figures import front, strokes
+from mccpo.report.benchmark.page import render, write
+from mccpo.report.benchmark.reading import board_of, read
 
 from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up
 from .benchmark_page import Tables, row_of

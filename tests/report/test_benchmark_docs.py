@@ -10,10 +10,10 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark import environments, methods
-from mccpo.report import benchmark_docs
-from mccpo.report.benchmark_docs import MADE, main, method_page, pages, published, write_pages
-from mccpo.report.docstrings import table, told_in
-from mccpo.report.environment_pages import environment_page
+from mccpo.report.docs import pages as benchmark_docs
+from mccpo.report.docs.docstrings import table, told_in
+from mccpo.report.docs.environment_pages import environment_page
+from mccpo.report.docs.pages import MADE, main, method_page, pages, published, write_pages
 
 from .benchmark_folder import made_up
 

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import ttest_ind
 
 from mccpo.evaluation import summarise
-from mccpo.report.benchmark import render
-from mccpo.report.benchmark_data import Place
-from mccpo.report.benchmark_finding import finding, verdict
-from mccpo.report.benchmark_reading import board_of, measured
-from mccpo.report.benchmark_standing import interval, level_text, level_with, standing
+from mccpo.report.benchmark.data import Place
+from mccpo.report.benchmark.finding import finding, verdict
+from mccpo.report.benchmark.page import render
+from mccpo.report.benchmark.ranking import interval, level_text, level_with, standing
+from mccpo.report.benchmark.reading import board_of, measured
 
 from .benchmark_folder import SEEDS, made_up
 from .benchmark_page import Tables

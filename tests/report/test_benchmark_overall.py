@@ -12,13 +12,13 @@ import pytest
 import scipy
 
 from mccpo.evaluation import summarise
-from mccpo.report import benchmark_words as words
-from mccpo.report.benchmark import render
-from mccpo.report.benchmark_data import Board
-from mccpo.report.benchmark_figures import profiles, strokes
-from mccpo.report.benchmark_overall import signed
-from mccpo.report.benchmark_reading import board_of
-from mccpo.report.benchmark_standing import standing
+from mccpo.report.benchmark import words
+from mccpo.report.benchmark.data import Board
+from mccpo.report.benchmark.figures import profiles, strokes
+from mccpo.report.benchmark.overall import signed
+from mccpo.report.benchmark.page import render
+from mccpo.report.benchmark.ranking import standing
+from mccpo.report.benchmark.reading import board_of
 from mccpo.report.vocabulary import method_label
 
 from .benchmark_folder import COSTS, SEEDS, STRENGTHS, made_up

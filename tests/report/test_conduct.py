@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mccpo.report.conduct import conduct
-from mccpo.report.html import render
-from mccpo.report.panels import Group
-from mccpo.report.supplement import Supplement
+from mccpo.report.figures.behaviour import conduct
+from mccpo.report.figures.panels import Group
+from mccpo.report.page.html import render
+from mccpo.report.tables.supplement import Supplement
 
 CONCEPTS, STEPS = 5, 12
 _RECTANGLE = re.compile(r"M(\S+) (\S+?)h(\S+?)v(\S+?)h-(\S+?)z")

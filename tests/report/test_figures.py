@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from mccpo.evaluation.curves import Curves
-from mccpo.report import robustness, tradeoff
-from mccpo.report.drawing import stroke
-from mccpo.report.figures import galleries
-from mccpo.report.html import render
-from mccpo.report.panels import Group
+from mccpo.report.figures import robustness, tradeoff
+from mccpo.report.figures.drawing import stroke
+from mccpo.report.figures.of_table import galleries
+from mccpo.report.figures.panels import Group
+from mccpo.report.page.html import render
 from mccpo.report.results import Results
-from mccpo.report.supplement import NoiseLevel
+from mccpo.report.tables.supplement import NoiseLevel
 
 
 def front(raw: dict[str, Any]) -> Group:

@@ -3,7 +3,7 @@
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report.html import render
+from mccpo.report.page.html import render
 
 RATE = {
     "measure": "ema",

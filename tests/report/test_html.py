@@ -15,7 +15,7 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.evaluation.curves import Curves
-from mccpo.report.html import render, write_report
+from mccpo.report.page.html import render, write_report
 
 VOID = {"meta"}
 Example = tuple[dict[str, Any], Curves | dict[str, Curves] | None]

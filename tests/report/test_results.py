@@ -11,8 +11,8 @@ import pytest
 from mccpo.errors import InputError
 from mccpo.evaluation.curves import Curves
 from mccpo.report import vocabulary
-from mccpo.report.finding import finding, tally
 from mccpo.report.results import Results
+from mccpo.report.tables.finding import finding, tally
 
 
 def cell(*values: float) -> dict[str, Any]:

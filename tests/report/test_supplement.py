@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report.cells import certificate_text
 from mccpo.report.results import Results
-from mccpo.report.supplement import certificate
+from mccpo.report.tables.cells import certificate_text
+from mccpo.report.tables.supplement import certificate
 
 CELL = {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}
 CONDUCT = {"concepts": ["a", "b"], "mastery": [[0, 0], [0.5, 0]], "ready": [[1, 0]], "chosen": [[1, 0]]}

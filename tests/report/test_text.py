@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from mccpo.evaluation.curves import Curves
-from mccpo.report.cells import measured_text
 from mccpo.report.results import Results
-from mccpo.report.text import table
+from mccpo.report.tables.cells import measured_text
+from mccpo.report.tables.text import table
 
 
 def printed(raw: dict[str, Any], width: int = 100) -> str:
@@ -72,5 +72,5 @@ def test_of_many_settings_the_first_are_printed(tutor: dict[str, Any]) -> None:
 
 
 def test_the_table_does_not_load_what_draws() -> None:
-    probe = "import sys, mccpo.report.text, mccpo.evaluation.curves; sys.exit('matplotlib' in sys.modules)"
+    probe = "import sys, mccpo.report.tables.text, mccpo.evaluation.curves; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0

@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from mccpo.env import make
-from mccpo.serve.app import create_app
-from mccpo.serve.desk import Terms
-from mccpo.serve.keys import KeyFile
-from mccpo.serve.problems import Unavailable
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.settings import Settings
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.api.app import create_app
+from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.api.settings import Settings
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.problems import Unavailable
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.unit_of_work import Terms
 
 PROBLEM = "application/problem+json"
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from mccpo.serve.background import background, pause
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
-from mccpo.serve.watch import Watch
+from mccpo.serve.monitor.watch import Watch
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.background import background, pause
+from mccpo.serve.service.service import Service
 
 
 @pytest.mark.parametrize("turns", range(6))

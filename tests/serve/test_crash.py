@@ -13,9 +13,9 @@ from collections import Counter
 import pytest
 
 from mccpo.env import make
-from mccpo.serve import rows
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.record import rows
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
 
 CLIENTS, VERIFIED_EVERY = 8, 5
 

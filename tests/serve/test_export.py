@@ -12,19 +12,19 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.curriculum import json_format
+from mccpo.curriculum.formats import json_format
 from mccpo.env import make
 from mccpo.logs import load
 from mccpo.logs.table import read
-from mccpo.serve.app import create_app
-from mccpo.serve.messages import Erase, Next, Outcome, Override, Register
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.settings import Settings
-from mccpo.serve.simulated import Simulated
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.api.app import create_app
+from mccpo.serve.api.settings import Settings
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.messages import Erase, Next, Outcome, Override, Register
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.simulated import Simulated
 
 LEARNERS, LESSONS = 16, 12
 LOCAL = "local"

@@ -17,12 +17,12 @@ import httpx
 import psycopg
 import pytest
 
+from mccpo.bench.serve import servers
 from mccpo.env import make
-from mccpo.serve.bench import servers
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
 
-QUICK = "import mccpo.serve.store as s; s._PRAGMAS = (*s._PRAGMAS, 'busy_timeout=100'); "
+QUICK = "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'busy_timeout=100'); "
 """Waits for a lock for a tenth of a second only."""
 
 
@@ -178,7 +178,7 @@ def test_another_curriculum_is_neither_served_on_the_record_nor_loaded(run, run_
 
 FULL = {
     "no file may grow": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)); ",
-    "no page is free": "import mccpo.serve.store as s; s._PRAGMAS = (*s._PRAGMAS, 'max_page_count=300'); ",
+    "no page is free": "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'max_page_count=300'); ",
 }
 
 
@@ -290,7 +290,7 @@ def test_a_postgres_that_stops_and_starts_again_needs_no_restart_of_the_service(
 
 
 def test_a_postgres_whose_head_somebody_holds_is_a_503_as_long_as_they_do(run, postgres_server):
-    quick = "import mccpo.serve.store as s; s.BUSY = 1.0; "
+    quick = "import mccpo.serve.record.store as s; s.BUSY = 1.0; "
     with servers.database_in(postgres_server) as url, serving(run, "--database", url, before=quick) as client:
         decision = decided(client, registered(client))
         with psycopg.connect(url) as other:

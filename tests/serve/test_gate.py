@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.curriculum import Curriculum
-from mccpo.serve import gate
+from mccpo.serve.policy import gate
 
 NEEDS = {"a": (), "b": ("a",), "c": ("a", "b")}
 

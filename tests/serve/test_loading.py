@@ -7,15 +7,15 @@ from functools import partial
 import pytest
 
 from mccpo.env import make
-from mccpo.serve import app
-from mccpo.serve.background import background
-from mccpo.serve.desk import Terms
-from mccpo.serve.messages import Erase, Next, Outcome, Register
-from mccpo.serve.problems import Missing, Unavailable
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
+from mccpo.serve.api import app
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.background import background
+from mccpo.serve.service.messages import Erase, Next, Outcome, Register
+from mccpo.serve.service.problems import Missing, Unavailable
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.unit_of_work import Terms
 
 MINUTE = 60_000
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.serve import equity, standing
-from mccpo.serve.equity import Estimate, Followed, ratio, time_to_unlock
-from mccpo.serve.monitor import MOST_LABELS, RECENT, Monitor
-from mccpo.serve.release import load_release
+from mccpo.serve.monitor import equity
+from mccpo.serve.monitor.equity import Estimate, Followed, ratio, time_to_unlock
+from mccpo.serve.monitor.monitor import MOST_LABELS, RECENT, Monitor
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.record import learner_state as standing
 
 ENV = make("tutor-15", concepts=6, horizon=20)
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mccpo import algo
-from mccpo.algo import METHODS, as_numbers, execute
-from mccpo.algo.rollout import network_of
+from mccpo import methods as algo
 from mccpo.env import Activity, make
-from mccpo.experiments.policies import read_policies
-from mccpo.serve.network import FILTERS, executed, masked_softmax
-from mccpo.serve.release import load_release
+from mccpo.methods import METHODS, as_numbers, execute
+from mccpo.methods.gradient.rollout import network_of
+from mccpo.runs.policies import read_policies
+from mccpo.serve.policy.network import FILTERS, executed, masked_softmax
+from mccpo.serve.policy.release import load_release
 
 ENVIRONMENTS = {
     "tutor-15-bkt": make("tutor-15-bkt"),

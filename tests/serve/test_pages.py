@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from mccpo.env import make
-from mccpo.serve import pages, standing
-from mccpo.serve.history import SPANS, History
-from mccpo.serve.keys import EVERYONE, KeyFile
-from mccpo.serve.monitor import Monitor
-from mccpo.serve.problems import Forbidden, Unauthorised
-from mccpo.serve.release import load_release
-from mccpo.serve.visitors import COOKIE, LASTS, MOST_VISITS, Visitors
+from mccpo.serve import pages
+from mccpo.serve.api.keys import EVERYONE, KeyFile
+from mccpo.serve.api.visitors import COOKIE, LASTS, MOST_VISITS, Visitors
+from mccpo.serve.monitor.monitor import Monitor
+from mccpo.serve.monitor.time_series import SPANS, History
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.record import learner_state as standing
+from mccpo.serve.service.problems import Forbidden, Unauthorised
 
 from .test_api import serving
 

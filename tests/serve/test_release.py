@@ -12,8 +12,8 @@ from safetensors.numpy import load_file, save
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.serve.release import build_release, load_release
-from mccpo.strict_json import canonical_json
+from mccpo.files import canonical_json
+from mccpo.serve.policy.release import build_release, load_release
 
 PART = "part"
 
@@ -268,4 +268,4 @@ sys.exit(f"imports {found}" if found else 0)
 def test_the_service_imports_no_jax_no_polars_and_no_matplotlib():
     done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert "mccpo.serve.deciding" in done.stdout.split()
+    assert "mccpo.serve.policy.decision" in done.stdout.split()

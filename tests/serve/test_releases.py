@@ -7,10 +7,10 @@ import pytest
 from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.serve.deciding import decide, propensities
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases, look_on
-from mccpo.serve.standing import begin
+from mccpo.serve.policy.decision import decide, propensities
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases, look_on
+from mccpo.serve.record.learner_state import begin
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import sqlite3
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.problems import Unavailable
-from mccpo.serve.release import load_release
-from mccpo.serve.service import Service
-from mccpo.serve.verify import verify
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.problems import Unavailable
+from mccpo.serve.service.service import Service
 
 from .test_api import refused, serving
 

@@ -21,13 +21,13 @@ from schemathesis.checks import (
 )
 
 from mccpo.env import make
-from mccpo.serve.app import create_app
-from mccpo.serve.keys import KeyFile
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.settings import Settings
-from mccpo.serve.store import Store
+from mccpo.serve.api.app import create_app
+from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.api.settings import Settings
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.service import Service
 
 EXAMPLES = 6 if settings.default.derandomize else 12
 """Of each route, in each of the two ways."""

@@ -16,15 +16,15 @@ from sqlalchemy.exc import OperationalError
 from mccpo import logs
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.serve import rows
-from mccpo.serve.desk import Terms
-from mccpo.serve.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
-from mccpo.serve.problems import Conflict, Gone, Missing, Unavailable, Unprocessable
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record import rows
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
+from mccpo.serve.service.problems import Conflict, Gone, Missing, Unavailable, Unprocessable
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.unit_of_work import Terms
 
 MINUTE, DAY = 60_000, 86_400_000
 BEGAN = 1_800_000_000_000
@@ -731,6 +731,7 @@ def test_an_export_is_a_log_that_can_be_audited(lone, tmp_path):
 
 
 def test_neither_jax_nor_polars_is_imported():
-    code = "import sys, mccpo.serve.service, mccpo.serve.verify; print({'jax', 'polars', 'equinox'} & set(sys.modules))"
+    modules = "mccpo.serve.service.service, mccpo.serve.record.verify"
+    code = f"import sys, {modules}; print({{'jax', 'polars', 'equinox'}} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

@@ -15,13 +15,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
-from mccpo.serve.desk import Terms
-from mccpo.serve.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
-from mccpo.serve.problems import Conflict, Gone, Missing, Unprocessable
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
+from mccpo.serve.service.problems import Conflict, Gone, Missing, Unprocessable
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.unit_of_work import Terms
 
 MINUTE = 60_000
 SESSION, LATE = 30 * MINUTE, 90 * MINUTE

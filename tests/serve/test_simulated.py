@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from mccpo.serve import simulated
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.simulated import Simulated, attending
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service import simulated
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.simulated import Simulated, attending
 
 
 def test_answers_are_right_as_often_as_the_model_says(release):

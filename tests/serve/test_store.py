@@ -10,10 +10,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from mccpo.errors import InputError
-from mccpo.serve import rows
-from mccpo.serve.record import GENESIS, seal
-from mccpo.serve.schema import METADATA
-from mccpo.serve.store import Store, parse_url
+from mccpo.serve.record import rows
+from mccpo.serve.record.chain import GENESIS, seal
+from mccpo.serve.record.schema import METADATA
+from mccpo.serve.record.store import Store, parse_url
 
 
 async def _opened(url):

@@ -14,14 +14,14 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from mccpo.cli import main
-from mccpo.serve import rows
-from mccpo.serve.desk import Terms
-from mccpo.serve.messages import Erase, Next, Outcome, Override, Register
-from mccpo.serve.record import GENESIS, canonical, link
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
-from mccpo.serve.verify import verify
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record import rows
+from mccpo.serve.record.chain import GENESIS, canonical, link
+from mccpo.serve.record.store import Store
+from mccpo.serve.record.verify import verify
+from mccpo.serve.service.messages import Erase, Next, Outcome, Override, Register
+from mccpo.serve.service.service import Service
+from mccpo.serve.service.unit_of_work import Terms
 
 
 async def _served(url, release):
@@ -371,7 +371,7 @@ async def _taught(path, release, learners, lessons):
 
 def test_what_is_in_memory_does_not_grow_with_the_record(release, tmp_path, monkeypatch):
     """A learner here speaks of ten decisions, a session and a standing: twelve rows."""
-    monkeypatch.setattr("mccpo.serve.verify.BATCH", 60)
+    monkeypatch.setattr("mccpo.serve.record.verify.BATCH", 60)
     held = {}
     for learners in (10, 100):
         path = tmp_path / f"{learners}.db"

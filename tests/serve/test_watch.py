@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mccpo.serve import watch as watches
-from mccpo.serve.messages import Erase, Next, Outcome, Register
-from mccpo.serve.releases import Releases
-from mccpo.serve.service import Service
-from mccpo.serve.store import Store
-from mccpo.serve.watch import Watch
+from mccpo.serve.monitor import watch as watches
+from mccpo.serve.monitor.watch import Watch
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.messages import Erase, Next, Outcome, Register
+from mccpo.serve.service.service import Service
 
 
 @pytest.fixture(autouse=True)

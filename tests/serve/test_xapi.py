@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from mccpo.errors import InputError
 from mccpo.logs import load
-from mccpo.logs.source import Opening
-from mccpo.serve.deciding import decide
-from mccpo.serve.standing import begin
-from mccpo.serve.xapi import Answered, Reported, Told, outcome_of, outcomes_of, statement_of
+from mccpo.logs.sources.source import Opening
+from mccpo.serve.policy.decision import decide
+from mccpo.serve.record.learner_state import begin
+from mccpo.serve.service.xapi import Answered, Reported, Told, outcome_of, outcomes_of, statement_of
 
 ID = "3c1d0c1e-6f0b-4b0e-8a55-0f9f3f6f3a10"
 

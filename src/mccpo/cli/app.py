@@ -21,28 +21,44 @@ from cyclopts import App, Group, Parameter
 from cyclopts.exceptions import CycloptsError, UnknownCommandError
 
 from mccpo._version import __version__
-from mccpo.cli import interrupt, settings
+from mccpo.cli import settings
+from mccpo.cli.console import interrupt
 from mccpo.errors import MccpoError
-from mccpo.serve.masking import mask
+from mccpo.serve.api.masking import mask
 
 COMMANDS = {
-    "compare": ("mccpo.cli.compare:compare", "Train and evaluate the methods on an environment, side by side."),
-    "benchmark": ("mccpo.cli.benchmark:benchmark", "Compare all methods on all environments, under the same budgets."),
-    "reproduce": ("mccpo.cli.reproduce:reproduce", "Run the paper's protocol and set our numbers beside its own."),
-    "train": ("mccpo.cli.train:train", "Train one method on an environment."),
-    "evaluate": ("mccpo.cli.evaluate:evaluate", "Judge the policies of a run on fresh episodes."),
-    "certify": ("mccpo.cli.certify:certify", "Bound what the policies of a run cost, before they are released."),
-    "report": ("mccpo.cli.report:report", "Make one self-contained report of runs."),
-    "solve": ("mccpo.cli.solve:solve", "Find the exact optimum of a finite environment."),
-    "curriculum": ("mccpo.cli.curriculum:curriculum", "Check, draw, convert, derive and compare prerequisite graphs."),
-    "logs": ("mccpo.cli.logs:logs", "Check and convert logs of learners, and make up some."),
-    "audit": ("mccpo.cli.audit:audit", "Measure how often right answers bring no gain of mastery."),
-    "prepare": ("mccpo.cli.prepare:prepare", "Make an environment of logs and a prerequisite graph."),
-    "fit-learner": ("mccpo.cli.fit_learner:fit_learner", "Fit a model of what learners know, and judge it."),
-    "serve": ("mccpo.cli.serve:serve", "Serve the decisions of a trained policy, each on record."),
-    "verify": ("mccpo.cli.verify:verify", "Replay the record of a service, and check every decision."),
-    "keys": ("mccpo.cli.keys:keys", "Create, list and revoke the keys of the decision service."),
-    "bench": ("mccpo.cli.bench:bench", "Measure the speed."),
+    "compare": (
+        "mccpo.cli.commands.compare:compare",
+        "Train and evaluate the methods on an environment, side by side.",
+    ),
+    "benchmark": (
+        "mccpo.cli.commands.benchmark.command:benchmark",
+        "Compare all methods on all environments, under the same budgets.",
+    ),
+    "reproduce": (
+        "mccpo.cli.commands.reproduce:reproduce",
+        "Run the paper's protocol and set our numbers beside its own.",
+    ),
+    "train": ("mccpo.cli.commands.train:train", "Train one method on an environment."),
+    "evaluate": ("mccpo.cli.commands.evaluate:evaluate", "Judge the policies of a run on fresh episodes."),
+    "certify": (
+        "mccpo.cli.commands.certify:certify",
+        "Bound what the policies of a run cost, before they are released.",
+    ),
+    "report": ("mccpo.cli.commands.report:report", "Make one self-contained report of runs."),
+    "solve": ("mccpo.cli.commands.solve:solve", "Find the exact optimum of a finite environment."),
+    "curriculum": (
+        "mccpo.cli.commands.curriculum.command:curriculum",
+        "Check, draw, convert, derive and compare prerequisite graphs.",
+    ),
+    "logs": ("mccpo.cli.commands.logs:logs", "Check and convert logs of learners, and make up some."),
+    "audit": ("mccpo.cli.commands.audit:audit", "Measure how often right answers bring no gain of mastery."),
+    "prepare": ("mccpo.cli.commands.prepare:prepare", "Make an environment of logs and a prerequisite graph."),
+    "fit-learner": ("mccpo.cli.commands.fit_learner:fit_learner", "Fit a model of what learners know, and judge it."),
+    "serve": ("mccpo.cli.commands.serve:serve", "Serve the decisions of a trained policy, each on record."),
+    "verify": ("mccpo.cli.commands.verify:verify", "Replay the record of a service, and check every decision."),
+    "keys": ("mccpo.cli.commands.keys:keys", "Create, list and revoke the keys of the decision service."),
+    "bench": ("mccpo.cli.commands.bench.command:bench", "Measure the speed."),
 }
 """Every command: where it is and what it is for, in the order of the help page."""
 

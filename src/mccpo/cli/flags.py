@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from mccpo.cli.output import JsonFlag, WholeNumber, literal, number, parse_pairs
+from mccpo.cli.console.output import JsonFlag, WholeNumber, literal, number, parse_pairs
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Training:
 
     def options(self, *, curriculum: Path | None = None, requirements: Sequence[str] = ()) -> Options:
         """The options of the experiment that these flags ask for."""
-        from mccpo.algo import PAPER_METHODS
         from mccpo.experiments import Options
+        from mccpo.methods import PAPER_METHODS
 
         named = PAPER_METHODS if self.methods is None else [name.strip() for name in self.methods.split(",")]
         return Options(

@@ -30,8 +30,8 @@ from cyclopts import App
 from cyclopts.config import Dict, Env
 
 from mccpo.errors import InputError
-from mccpo.serve.masking import mask
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
+from mccpo.serve.api.masking import mask
 
 PREFIX = "MCCPO_"
 DEFAULT_FILE = "mccpo.toml"

@@ -3,11 +3,11 @@
 `mccpo.curriculum.lint` finds and repairs faults in a graph; it is imported on its own because it needs rustworkx.
 """
 
-from mccpo.curriculum.drawing import draw
-from mccpo.curriculum.formats import read_raw
+from mccpo.curriculum.drawing.svg import draw
+from mccpo.curriculum.formats.paths import read_raw
+from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph
 from mccpo.curriculum.gate import blocking, check_mastery, check_theta, frontier
 from mccpo.curriculum.graph import DEFAULT_DEMAND, Curriculum, Prerequisites
-from mccpo.curriculum.raw import Edge, RawConcept, RawGraph
 
 __all__ = [
     "DEFAULT_DEMAND",

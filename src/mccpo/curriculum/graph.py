@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from mccpo.curriculum import formats, gate
-from mccpo.curriculum.raw import Edge, RawConcept, RawGraph, arrow, fault_in_name
+from mccpo.curriculum import gate
+from mccpo.curriculum.formats import paths as formats
+from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph, arrow, fault_in_name
 from mccpo.errors import InputError
 
 DEFAULT_DEMAND = 0.5

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import rustworkx
 
-from mccpo.curriculum.raw import RawGraph, arrow
+from mccpo.curriculum.formats.raw import RawGraph, arrow
 from mccpo.curriculum.repair import Removal, redundant_edges, repair, strong_components
 
 __all__ = ["Finding", "Kind", "Removal", "Report", "check", "repair"]

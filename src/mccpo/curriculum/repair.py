@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import rustworkx
 
+from mccpo.curriculum.formats.raw import Edge, RawGraph, arrow
 from mccpo.curriculum.graph import Curriculum
-from mccpo.curriculum.raw import Edge, RawGraph, arrow
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """The CMDP: its contract and the environments."""
 
 from mccpo.env.budgets import check_budgets
-from mccpo.env.chain import Chain
 from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env.contract import Environment, FiniteEnvironment, Observation, TimeStep
 from mccpo.env.description import describe_environment, rebuild_environment
-from mccpo.env.gate import Gate
-from mccpo.env.random_finite import RandomFinite
+from mccpo.env.finite.chain import Chain
+from mccpo.env.finite.gate import Gate
+from mccpo.env.finite.random_finite import RandomFinite
 from mccpo.env.registry import ENVIRONMENTS, make
 from mccpo.env.tutor import (
     ACTIVITIES,
@@ -24,7 +25,6 @@ from mccpo.env.tutor import (
     TutorState,
     cut,
 )
-from mccpo.env.types import Environment, FiniteEnvironment, Observation, TimeStep
 
 __all__ = [
     "ACTIVITIES",

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.types import Environment, Filter, FiniteEnvironment, Observation, TimeStep
+from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, TimeStep
 from mccpo.errors import InputError
 
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mccpo.curriculum import Curriculum, json_format
+from mccpo.curriculum import Curriculum
+from mccpo.curriculum.formats import json_format
+from mccpo.env.contract import Environment
 from mccpo.env.registry import ENVIRONMENTS, make
 from mccpo.env.tutor import Activity, Group
-from mccpo.env.types import Environment
 
 _ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "groups": Group}
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.chain import Chain
-from mccpo.env.gate import Gate
-from mccpo.env.random_finite import RandomFinite
+from mccpo.env.contract import Environment
+from mccpo.env.finite.chain import Chain
+from mccpo.env.finite.gate import Gate
+from mccpo.env.finite.random_finite import RandomFinite
 from mccpo.env.tutor import (
     PreparedJudge,
     PreparedTutor,
@@ -26,9 +27,8 @@ from mccpo.env.tutor import (
     TutorGoal,
 )
 from mccpo.env.tutor.parameters import PER_CONCEPT
-from mccpo.env.types import Environment
 from mccpo.errors import InputError
-from mccpo.strict_json import read_json
+from mccpo.files import read_json
 
 ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "gate": Gate,

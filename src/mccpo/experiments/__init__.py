@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from mccpo.experiments import chain, compare, gate, noise, random_finite, reward_gap, shaping, tutor
+from mccpo.experiments import compare
 from mccpo.experiments.options import Options, Session
+from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
 from mccpo.experiments.table import Produced
 
 TABLES: dict[str, Callable[[Options, Session], Produced]] = {
@@ -18,7 +19,7 @@ TABLES: dict[str, Callable[[Options, Session], Produced]] = {
 }
 
 FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
-"""The tables from logs: see `mccpo.experiments.data`, which is imported on its own because it needs polars."""
+"""The tables from logs: see `mccpo.experiments.paper.from_logs`, imported on its own because it needs polars."""
 
 BY_EPISODES = {"gate": "gate", "reward-gap": "gate", "chain": "chain", "random-finite": "random-finite"}
 """The tables whose length is counted in episodes, and the finite environment of each; that of others is in steps."""

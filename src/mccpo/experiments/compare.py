@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.algo import method_spec
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
-from mccpo.experiments import feasibility, neural, rules
+from mccpo.experiments import feasibility, neural
+from mccpo.experiments import requirements as rules
 from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
 from mccpo.experiments.options import Options, Session, describe, kappa_text
 from mccpo.experiments.table import (
@@ -24,6 +24,7 @@ from mccpo.experiments.table import (
     protocol,
     setting,
 )
+from mccpo.methods import method_spec
 
 FRONT_POINTS = 21
 

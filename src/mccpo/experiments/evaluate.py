@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.experiments import neural
 from mccpo.experiments.finite import tests
-from mccpo.experiments.policies import Policies
 from mccpo.experiments.table import description
+from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.runs.policies import Policies
 
 NOTE_FRESH = (
     "Every row is a mean over episodes that were played for this table alone, of the policies that the run keeps. "

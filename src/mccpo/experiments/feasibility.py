@@ -26,7 +26,6 @@ import numpy as np
 import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
 
-from mccpo.algo import METHODS, MethodSpec, budgets_of, evaluate_neural
 from mccpo.env import Environment
 from mccpo.errors import MccpoError
 from mccpo.evaluation import Summary
@@ -34,6 +33,7 @@ from mccpo.exact import Infeasible
 from mccpo.experiments import neural
 from mccpo.experiments.neural import Anchored
 from mccpo.experiments.options import Session
+from mccpo.methods import METHODS, MethodSpec, budgets_of, evaluate_neural
 
 SEEDS = 3
 ROUNDS = 3

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from mccpo.algo import Progress, Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
-from mccpo.algo.engine import gather
 from mccpo.env import FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Summary, measure, metrics_of, summarise, welch
 from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments.options import Session, Stage
+from mccpo.methods import Progress, Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
+from mccpo.methods.engine import gather
 
 DEFAULT_KAPPA = 0.5
 

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from mccpo.algo import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
-from mccpo.algo.engine import gather
-from mccpo.algo.judging import EVALUATION_EPISODES, Episodes
-from mccpo.algo.neural import ITERATIONS
-from mccpo.algo.ppo import Progress
 from mccpo.env import Environment, check_budgets
 from mccpo.env.tutor import Tutoring
 from mccpo.evaluation import Curves, Summary, metrics_of, summarise
-from mccpo.evaluation.conduct import as_json, by_group, conduct
+from mccpo.evaluation.behaviour import as_json, by_group, conduct
 from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import Values
-from mccpo.experiments.cache import anchor_key, pack, unpack
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options, Session, Stage
-from mccpo.experiments.policies import Policies
+from mccpo.methods import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
+from mccpo.methods.engine import gather
+from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes
+from mccpo.methods.gradient.ppo import Progress
+from mccpo.methods.gradient.training import ITERATIONS
+from mccpo.runs.cache import anchor_key, pack, unpack
+from mccpo.runs.policies import Policies
 
 DEFAULT_KAPPA = 0.9
 ANCHOR = "unconstrained"

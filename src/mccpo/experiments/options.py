@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mccpo.algo import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
-from mccpo.algo.engine import Arrays, MisfitError, point_of
 from mccpo.curriculum import Curriculum
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.experiments.policies import Policies
+from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
+from mccpo.methods.engine import Arrays, MisfitError, point_of
+from mccpo.runs.policies import Policies
 
 # Episodes, and episodes per update, of each finite environment: the paper's numbers of episodes.
 _LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_000, 40)}
@@ -23,7 +23,7 @@ _LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_0
 class Options:
     """The choices that `compare` and `reproduce` share; what is left out has the paper's value.
 
-    `requirements` are budgets in a teacher's words: see `mccpo.experiments.rules`.
+    `requirements` are budgets in a teacher's words: see `mccpo.experiments.requirements`.
     """
 
     methods: tuple[str, ...] = PAPER_METHODS

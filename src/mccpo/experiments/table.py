@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.algo import NeuralPlan, TabularPlan, method_spec
-from mccpo.algo.judging import EVALUATION_EPISODES
 from mccpo.env import Environment
 from mccpo.evaluation import Curves, Summary, metrics_of
 from mccpo.exact import Optimum, satisfies
-from mccpo.experiments import paper
 from mccpo.experiments.finite import Outcome, Task
 from mccpo.experiments.options import Options
-from mccpo.experiments.verdicts import verdicts
+from mccpo.experiments.paper import reported as paper
+from mccpo.experiments.paper.verdicts import verdicts
+from mccpo.methods import NeuralPlan, TabularPlan, method_spec
+from mccpo.methods.episodes import EVALUATION_EPISODES
 
 NOTE_AVERAGED = (
     "Every row is the exact value of the executed policy, with no sampling error. The policy is the one whose "

@@ -5,10 +5,10 @@
 True
 """
 
-from mccpo.logs.account import Account
-from mccpo.logs.reading import MOST_REJECTED, Logs, write_rejects
-from mccpo.logs.registry import SOURCES, load, read
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.account import Account
+from mccpo.logs.reading.read import MOST_REJECTED, Logs, write_rejects
+from mccpo.logs.sources.registry import SOURCES, load, read
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 __all__ = [
     "MOST_REJECTED",

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mccpo import atomic
+from mccpo import files
 from mccpo.errors import InputError
-from mccpo.logs.opening import check_columns, check_file, reading
+from mccpo.logs.reading.opening import check_columns, check_file, reading
 
 BETWEEN_CONCEPTS = "~~"
 """Joins the concepts of an event that has several, sorted."""
@@ -83,14 +83,14 @@ def beside(columns: Iterable[str]) -> list[str]:
 
 def write(table: pl.DataFrame, path: str | Path) -> None:
     """Writes a canonical table as parquet, whole or not at all."""
-    with atomic.replacing(path) as scratch:
+    with files.replacing(path) as scratch:
         _write(table, scratch)
 
 
 @contextmanager
 def writing(table: pl.DataFrame, path: str | Path) -> Iterator[None]:
     """Writes a canonical table while something else is done with it, and puts it in place if that succeeds."""
-    with atomic.replacing(path) as scratch, ThreadPoolExecutor(1) as pool:
+    with files.replacing(path) as scratch, ThreadPoolExecutor(1) as pool:
         written = pool.submit(_write, table, scratch)
         yield
         written.result()

@@ -14,7 +14,7 @@ import polars as pl
 from jaxtyping import Bool, Float, Int
 
 from mccpo.errors import InputError
-from mccpo.logs.ordering import pack
+from mccpo.logs.reading.ordering import pack
 from mccpo.logs.table import BETWEEN_CONCEPTS
 
 ALPHA = 0.08

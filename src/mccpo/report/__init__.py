@@ -1,7 +1,7 @@
 """Results for people: tables in the terminal, and one HTML file with tables and figures that opens offline.
 
-- `mccpo.report.html.write_report` writes the HTML file, and is what draws figures;
-- `mccpo.report.text.table` gives the table for a terminal, without loading anything that draws;
+- `mccpo.report.page.html.write_report` writes the HTML file, and is what draws figures;
+- `mccpo.report.tables.text.table` gives the table for a terminal, without loading anything that draws;
 - `mccpo.evaluation.curves.Curves` holds what was measured during training.
 
 Import from these modules: this package itself loads nothing, so that a command that only prints stays quick.

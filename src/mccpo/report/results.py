@@ -8,8 +8,8 @@ from typing import Any
 
 from mccpo.errors import InputError
 from mccpo.report.checks import Json, as_list, as_mapping, as_number, as_numbers, as_texts
-from mccpo.report.from_logs import FromLogs, from_logs
-from mccpo.report.supplement import Infeasible, Noise, Supplement, infeasible, noise
+from mccpo.report.tables.from_logs import FromLogs, from_logs
+from mccpo.report.tables.supplement import Infeasible, Noise, Supplement, infeasible, noise
 from mccpo.report.vocabulary import VERDICTS, in_order, split_variant
 
 

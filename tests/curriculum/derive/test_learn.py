@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccpo.curriculum import Curriculum, json_format
+from mccpo.curriculum import Curriculum
 from mccpo.curriculum.derive.compare import compare
 from mccpo.curriculum.derive.learn import Choices, judge, learn
 from mccpo.curriculum.derive.scores import Scores, answered_before
+from mccpo.curriculum.formats import json_format
 from mccpo.errors import InputError
 
 TRUTH = Curriculum.from_edges([("a", "b"), ("b", "c"), ("a", "d"), ("d", "e"), ("f", "g"), ("g", "h")], "abcdefgh")

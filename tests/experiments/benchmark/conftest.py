@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import pytest
 from jaxtyping import Array, Float, Int
 
-from mccpo.algo import MethodSpec, as_numbers
-from mccpo.algo.learner import Learner
-from mccpo.algo.ppo import Progress
-from mccpo.algo.rollout import Sizes
 from mccpo.experiments.benchmark.protocol import Protocol
+from mccpo.methods import MethodSpec, as_numbers
+from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods.gradient.ppo import Progress
+from mccpo.methods.gradient.rollout import Sizes
 
 SMALL = Protocol(
     kappa=(0.5, 0.9), seeds=2, steps=200, episodes=20, validation=8, unseen=(0.45, 0.75), sizes=Sizes(4, 8, 16, 1)

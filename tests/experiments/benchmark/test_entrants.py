@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from mccpo.algo import METHODS
-from mccpo.algo.learner import PrimalDual
 from mccpo.curriculum import Curriculum
 from mccpo.env import ENVIRONMENTS, PreparedTutor, describe_environment, make
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark import environments, methods
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
+from mccpo.methods import METHODS
+from mccpo.methods.gradient.gradient_method import PrimalDual
 
 MODULE = """
 from mccpo.algo.rivals import PPOLagrangian

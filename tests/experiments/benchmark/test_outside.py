@@ -4,15 +4,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.algo.tutors import TUTORS, tabulate
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.exact import evaluate
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.outside import check, joined, left_out, measure, read, write
-from mccpo.experiments.benchmark.posing import pose
+from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.rows import rows_of
+from mccpo.methods.rules import TUTORS, tabulate
 
 EPISODES = 400
 

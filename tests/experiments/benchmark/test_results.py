@@ -9,7 +9,7 @@ from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.overall import relative
-from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.results import hypervolumes, kept, summed_up, winners
 from mccpo.experiments.benchmark.rows import cost_share, measured
 from mccpo.experiments.benchmark.scoring import nearest, score_of

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from safetensors.numpy import load_file
 
-from mccpo.algo.tutors import TUTORS
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.evaluation.hypervolume import hypervolume
@@ -19,10 +18,11 @@ from mccpo.experiments import Session
 from mccpo.experiments.benchmark.environments import NoData, World
 from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
 from mccpo.experiments.benchmark.pairs import Benchmark
-from mccpo.experiments.benchmark.posing import pose
+from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly
+from mccpo.methods.rules import TUTORS
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 

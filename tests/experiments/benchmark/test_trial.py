@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.algo.judging import Actor
-from mccpo.algo.tutors import RandomReady
 from mccpo.env import Gate, make
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.errors import InputError
@@ -20,9 +18,11 @@ from mccpo.experiments.benchmark import methods
 from mccpo.experiments.benchmark import trial as trials
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.methods import Learning, Ruling, Solving
-from mccpo.experiments.benchmark.posing import Posed, pose
+from mccpo.experiments.benchmark.problem import Posed, pose
 from mccpo.experiments.benchmark.rows import rows_of
 from mccpo.experiments.benchmark.trial import attempt
+from mccpo.methods.episodes import Actor
+from mccpo.methods.rules import RandomReady
 
 ANCHOR = Values(34.0, {"c2": 0.9, "c3": 15.9, "c4": 27.6}, 40.0, 1.0, 0.0, 1.0, 0.0)
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from mccpo.curriculum.derive.recipe import Derived, derivation, graph_of, linked
 from mccpo.curriculum.derive.tables import read_table
-from mccpo.curriculum.raw import Evidence, Fact
+from mccpo.curriculum.formats.raw import Evidence, Fact
 from mccpo.errors import InputError
 
 RECIPE = "junyi-2020"

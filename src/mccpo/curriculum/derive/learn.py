@@ -24,7 +24,7 @@ from scipy import stats
 from mccpo.curriculum.derive.pruning import acyclic, reduced, strongest
 from mccpo.curriculum.derive.recipe import Derived, derivation, graph_of
 from mccpo.curriculum.derive.scores import Scores, answered_before, check_scores, in_order, incidence
-from mccpo.curriculum.raw import Evidence, Fact
+from mccpo.curriculum.formats.raw import Evidence, Fact
 from mccpo.errors import InputError
 
 RECIPE = "responses"

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from mccpo.curriculum.raw import Derivation, Edge, Evidence, Fact, RawConcept, RawGraph
+from mccpo.curriculum.formats.raw import Derivation, Edge, Evidence, Fact, RawConcept, RawGraph
 from mccpo.errors import InputError
 
 Cycles = Literal["refuse", "repair"]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mccpo.curriculum.fields import decode
-from mccpo.curriculum.formats import read_bytes
+from mccpo.curriculum.formats.fields import decode
+from mccpo.curriculum.formats.paths import read_bytes
 from mccpo.errors import InputError
 
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from mccpo.curriculum.derive.recipe import Cycles, Derived, derivation, graph_of, linked, without_cycles
 from mccpo.curriculum.derive.tables import read_object
-from mccpo.curriculum.raw import Edge, Evidence
+from mccpo.curriculum.formats.raw import Edge, Evidence
 from mccpo.errors import InputError
 
 RECIPE = "xes3g5m"

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.binary import check_probability
+from mccpo.env.finite.binary import check_probability
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 from mccpo.errors import InputError
 

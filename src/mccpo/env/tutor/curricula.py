@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.random_finite import random_curriculum
+from mccpo.env.finite.random_finite import random_curriculum
 from mccpo.errors import InputError
 
 

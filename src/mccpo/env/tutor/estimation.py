@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.contract import Environment, Filter, Observation, TimeStep
 from mccpo.env.tutor.tutoring import LatentT, Tutoring, TutorState
-from mccpo.env.types import Environment, Filter, Observation, TimeStep
 from mccpo.errors import InputError
 
 

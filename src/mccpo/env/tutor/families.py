@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.random_finite import random_curriculum
+from mccpo.env.finite.random_finite import random_curriculum
 from mccpo.env.tutor.curricula import dependants
 from mccpo.env.tutor.profiles import Tutor
 from mccpo.env.tutor.tutoring import TutorState

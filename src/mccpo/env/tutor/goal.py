@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.binary import check_probability
+from mccpo.env.contract import TimeStep
+from mccpo.env.finite.binary import check_probability
 from mccpo.env.tutor.profiles import Tutor
 from mccpo.env.tutor.tutoring import TutorState
-from mccpo.env.types import TimeStep
 from mccpo.errors import InputError
 
 

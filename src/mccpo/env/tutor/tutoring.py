@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum, check_theta
-from mccpo.env.binary import check_gamma, check_horizon, check_probability
+from mccpo.env.contract import Environment, Filter, Observation, TimeStep
+from mccpo.env.finite.binary import check_gamma, check_horizon, check_probability
 from mccpo.env.tutor.activities import PRACTICE, Activity, chosen_activities
 from mccpo.env.tutor.curricula import chosen_curriculum
 from mccpo.env.tutor.parameters import PerConcept, check_per_concept, per_concept
-from mccpo.env.types import Environment, Filter, Observation, TimeStep
 from mccpo.errors import InputError
 
 LatentT = TypeVar("LatentT")

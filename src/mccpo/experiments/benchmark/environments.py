@@ -125,7 +125,7 @@ def _prepared(dataset: str, data: Path) -> PreparedTutor:
         if not isinstance(found, PreparedTutor):
             raise InputError(f"{data / dataset / TUTOR} is of no logs", fix="make it with `mccpo prepare`")
         return found
-    from mccpo.experiments.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
+    from mccpo.experiments.prepare.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
 
     return DATASETS[dataset](data, PREPARED_SEED).prepared.tutor
 

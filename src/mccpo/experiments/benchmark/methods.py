@@ -1,7 +1,7 @@
 """Who takes part in a benchmark, by name.
 
 A package adds methods by entry points of the group `mccpo.methods`, each the path of a class: a `Learner` that makes
-policies (see `mccpo.algo.rivals`), or an `Actor` that is one. In its pyproject.toml:
+policies (see `mccpo.methods.constrained`), or an `Actor` that is one. In its pyproject.toml:
 
     [project.entry-points."mccpo.methods"]
     my-method = "my_package.my_module:MyMethod"
@@ -23,15 +23,15 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.algo import METHODS, MethodSpec, as_numbers
-from mccpo.algo.judging import Actor
-from mccpo.algo.learner import Learner, PrimalDual
-from mccpo.algo.rivals import RIVALS
-from mccpo.algo.tutors import TUTORS
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.exact import FiniteModel
 from mccpo.exact.lyapunov import safe_policy_iteration
+from mccpo.methods import METHODS, MethodSpec, as_numbers
+from mccpo.methods.constrained import RIVALS
+from mccpo.methods.episodes import Actor
+from mccpo.methods.gradient.gradient_method import Learner, PrimalDual
+from mccpo.methods.rules import TUTORS
 
 Kind = Literal["learner", "tutor", "solver", "outside"]
 Setting: TypeAlias = Mapping[str, float]

@@ -21,17 +21,17 @@ import numpy as np
 import polars as pl
 from jaxtyping import Bool, Float
 
-from mccpo import atomic
-from mccpo.algo.judging import EVALUATION_EPISODES
+from mccpo import files
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments.benchmark import environments
 from mccpo.experiments.benchmark.environments import World, world
-from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import read_frame
 from mccpo.experiments.benchmark.trial import Trial
+from mccpo.methods.episodes import EVALUATION_EPISODES
 
 Act = Callable[[Float[np.ndarray, " features"], Bool[np.ndarray, " actions"]], int]
 """What an agent does, by what it sees and by what a masked policy may do."""
@@ -56,7 +56,7 @@ def measure(
     seconds: float | None = None,
 ) -> dict[str, Any]:
     """One row: what one agent (one seed of it) is worth on fresh episodes; `seconds` is how long it was trained."""
-    from mccpo.env.gym_adapter import TutorEnv  # noqa: PLC0415 - Gymnasium is an extra
+    from mccpo.env.gym import TutorEnv  # noqa: PLC0415 - Gymnasium is an extra
 
     env = world(environment).test if isinstance(environment, str) else environment
     played = [_episode(TutorEnv(env), act, seed=episode + 10**6 * (seed + 1)) for episode in range(episodes)]
@@ -79,7 +79,7 @@ def write(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     costs = sorted({key for one in rows for key in one if key.startswith("J_")})
     columns = _COLUMNS | dict.fromkeys(costs, pl.Float64)
     table = pl.DataFrame([{name: one.get(name) for name in columns} for one in rows], schema=columns)
-    with atomic.replacing(path) as scratch:
+    with files.replacing(path) as scratch:
         table.write_parquet(scratch)
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import jax
 from safetensors.numpy import save
 
-from mccpo import atomic
+from mccpo import files
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark.environments import World, world
 from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
-from mccpo.experiments.benchmark.posing import Posed, anchors_json, pose
+from mccpo.experiments.benchmark.problem import Posed, anchors_json, pose
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import folder_of, rows_of
 from mccpo.experiments.benchmark.trial import Trial, attempt
 from mccpo.experiments.options import Session
-from mccpo.experiments.runs import RunFolder
-from mccpo.strict_json import dump_json, read_json
+from mccpo.files import dump_json, read_json
+from mccpo.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def posed_in(folder: Path, environment: str, benchmark: Benchmark, session: Sess
     world = benchmark.open(environment, benchmark.data)
     posed = pose(environment, world, benchmark.protocol, session, kept)
     if posed.model is None and kept is None:
-        atomic.write_text(path, dump_json(anchors_json(posed), indent=2) + "\n")
+        files.write_text(path, dump_json(anchors_json(posed), indent=2) + "\n")
     return posed
 
 
@@ -70,8 +70,8 @@ def pair_in(
     trial = failed or _tried(posed, method, benchmark, session)
     told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
     if trial.policies:
-        atomic.write_bytes(path / "policies.safetensors", save(trial.policies))
-    atomic.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
+        files.write_bytes(path / "policies.safetensors", save(trial.policies))
+    files.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
     kept.mark(finished=True)
     return trial
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mccpo.algo import NeuralPlan
-from mccpo.algo.engine import check_plan
-from mccpo.algo.judging import EVALUATION_EPISODES
-from mccpo.algo.rollout import Sizes
 from mccpo.errors import InputError
+from mccpo.methods import NeuralPlan
+from mccpo.methods.engine import check_plan
+from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods.gradient.rollout import Sizes
 
 KAPPAS = (0.5, 0.7, 0.9)
 UNSEEN = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)

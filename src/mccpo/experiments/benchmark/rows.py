@@ -9,15 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from mccpo import atomic
+from mccpo import files
 from mccpo.errors import InputError
 from mccpo.evaluation import metrics_of
 from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
-from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.trial import DIVERGED, Trial
-from mccpo.strict_json import dump_json
+from mccpo.files import dump_json
 
 MEASURED = (
     "return",
@@ -104,7 +104,7 @@ def folder_of(environment: str, method: str) -> str:
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Writes rows as parquet; a cost that an environment does not have is null there."""
-    with atomic.replacing(path) as scratch:
+    with files.replacing(path) as scratch:
         frame(rows).write_parquet(scratch)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccpo.exact import Values
-from mccpo.experiments.benchmark.judging import BySeed
+from mccpo.experiments.benchmark.evaluation import BySeed
 
 
 class Score(NamedTuple):

@@ -19,21 +19,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mccpo import atomic
+from mccpo import files
 from mccpo.errors import InputError, MccpoError
 from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
 from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
 from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
 from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, posed_in
-from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.results import summed_up, unseen_of
 from mccpo.experiments.benchmark.rows import rows_of, unseen_rows, write_rows
 from mccpo.experiments.benchmark.trial import Trial, line
 from mccpo.experiments.options import Session
-from mccpo.experiments.runs import RunFolder
-from mccpo.strict_json import dump_json, read_json
+from mccpo.files import dump_json, read_json
+from mccpo.runs.folder import RunFolder
 
 Rows = list[dict[str, Any]]
 _NO_BENCHMARK = "name the folder of a benchmark"
@@ -235,7 +235,7 @@ def _results(benchmark: Benchmark, so_far: _SoFar, manifest: Mapping[str, Any]) 
 
 def _write(folder: Path, results: Mapping[str, Any], rows: Rows) -> None:
     write_rows(folder / "rows.parquet", rows)
-    atomic.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
+    files.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
 
 
 def _absent(environment: str, why: str, benchmark: Benchmark) -> Rows:

@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mccpo.algo import NeuralPlan, NeuralRuns, Snapshot
-from mccpo.algo.learner import Learner
-from mccpo.algo.neural import ITERATIONS, Variant, train_variants
 from mccpo.env import Environment
 from mccpo.errors import DoesNotApply, InputError
 from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Values
-from mccpo.experiments.benchmark.judging import BySeed, Improper, judge_policies, judge_rule, judge_table, steady
+from mccpo.experiments.benchmark.evaluation import BySeed, Improper, judge_policies, judge_rule, judge_table, steady
 from mccpo.experiments.benchmark.methods import Entrant, Kind, Learning, Ruling, Setting, Solving
-from mccpo.experiments.benchmark.posing import Posed
+from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.scoring import nearest, score_of
 from mccpo.experiments.options import Session, Stage, kappa_text
+from mccpo.methods import NeuralPlan, NeuralRuns, Snapshot
+from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods.gradient.training import ITERATIONS, Variant, train_variants
 
 Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
 DIVERGED = "a policy is not made of finite numbers"

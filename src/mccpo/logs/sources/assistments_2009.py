@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import NOT_KNOWN, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, open_table
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.reading.fields import NOT_KNOWN, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.opening import Opened, open_table
+from mccpo.logs.sources.source import Opening, Source
 
 COLUMNS = (
     "order_id", "user_id", "problem_id", "correct", "attempt_count", "ms_first_response", "skill_name", "hint_count",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import ISO, NOT_KNOWN, SPREADSHEET, Clock, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, open_table
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import ISO, NOT_KNOWN, SPREADSHEET, Clock, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.opening import Opened, open_table
 from mccpo.logs.sources.columns import renumbered
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "assistments-2012"
 TITLE = "ASSISTments 2012-2013 with affect (2012-2013-data-with-predictions-4-final.csv)"

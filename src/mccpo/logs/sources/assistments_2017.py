@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mccpo.logs.fields import NOT_KNOWN, Epoch, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, header_of, open_table
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import NOT_KNOWN, Epoch, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.opening import Opened, header_of, open_table
 from mccpo.logs.sources.columns import renumbered
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "assistments-2017"
 TITLE = "ASSISTments 2017 competition (anonymized_full_release_competition_dataset.csv)"

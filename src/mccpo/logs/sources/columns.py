@@ -15,7 +15,7 @@ import polars as pl
 
 from mccpo.errors import InputError
 from mccpo.logs import table
-from mccpo.logs.fields import (
+from mccpo.logs.reading.fields import (
     ISO,
     NO_ANSWER,
     NOT_KNOWN,
@@ -31,8 +31,8 @@ from mccpo.logs.fields import (
     Truth,
     Whole,
 )
-from mccpo.logs.opening import Opened, check_columns, first_texts, header_of, open_table, reading
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.opening import Opened, check_columns, first_texts, header_of, open_table, reading
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "table"
 TITLE = "any CSV, TSV or parquet, its columns mapped (--map learner=COLUMN,correct=COLUMN,…)"

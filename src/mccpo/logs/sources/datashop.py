@@ -16,9 +16,21 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
-from mccpo.logs.fields import ISO, NO_ANSWER, NOT_KNOWN, SPREADSHEET, Clock, Field, Given, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, check_columns, header_of, is_parquet, open_table
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import (
+    ISO,
+    NO_ANSWER,
+    NOT_KNOWN,
+    SPREADSHEET,
+    Clock,
+    Field,
+    Given,
+    Seconds,
+    Text,
+    Truth,
+    Whole,
+)
+from mccpo.logs.reading.opening import Opened, check_columns, header_of, is_parquet, open_table
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 from mccpo.logs.table import BETWEEN_CONCEPTS, tidied
 
 NAME = "datashop"

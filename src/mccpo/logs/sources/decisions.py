@@ -15,10 +15,20 @@ from typing import Any
 import polars as pl
 
 from mccpo.logs import table
-from mccpo.logs.fields import Chance, Clock, Field, Seconds, Text, Truth, Whole
-from mccpo.logs.json_lines import json_lines
-from mccpo.logs.opening import LINE, Opened, Ragged, check_file, header_of, is_parquet, open_table, open_text, reading
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import Chance, Clock, Field, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.json_lines import json_lines
+from mccpo.logs.reading.opening import (
+    LINE,
+    Opened,
+    Ragged,
+    check_file,
+    header_of,
+    is_parquet,
+    open_table,
+    open_text,
+    reading,
+)
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "decisions"
 TITLE = "decisions as mccpo serve exports them (JSON lines or CSV)"

@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
-from mccpo.logs.fields import Concepts, Epoch, Given, Seconds, Text, Whole
-from mccpo.logs.opening import (
+from mccpo.logs.reading.fields import Concepts, Epoch, Given, Seconds, Text, Whole
+from mccpo.logs.reading.opening import (
     FILE,
     LINE,
     Opened,
@@ -23,7 +23,7 @@ from mccpo.logs.opening import (
     open_table,
     read_header,
 )
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.sources.source import Opening, Source
 
 COLUMNS = ("timestamp", "solving_id", "question_id", "user_answer", "elapsed_time")
 QUESTIONS = "questions.csv"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import Epoch, Given, Seconds, Signal, Text, Truth, Whole
-from mccpo.logs.opening import Opened, open_table
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.reading.fields import Epoch, Given, Seconds, Signal, Text, Truth, Whole
+from mccpo.logs.reading.opening import Opened, open_table
+from mccpo.logs.sources.source import Opening, Source
 
 LOG = "junyi_ProblemLog_original.csv"
 COLUMNS = (

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import SPREADSHEET, TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
-from mccpo.logs.opening import Opened, open_table
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.reading.fields import SPREADSHEET, TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.opening import Opened, open_table
+from mccpo.logs.sources.source import Opening, Source
 
 LOG = "Log_Problem.csv"
 USERS = "Info_UserData.csv"

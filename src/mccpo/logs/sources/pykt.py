@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from mccpo.logs.fields import Concepts
-from mccpo.logs.opening import LINE, Opened, Ragged, check_file, open_text, reading
-from mccpo.logs.source import Opening, Source
+from mccpo.logs.reading.fields import Concepts
+from mccpo.logs.reading.opening import LINE, Opened, Ragged, check_file, open_text, reading
 from mccpo.logs.sources.sequences import EVENT, FIELDS, NONE, UNEVEN, exploded, found_in, open_sequences
+from mccpo.logs.sources.source import Opening, Source
 
 FILES = (
     ("data.txt",),

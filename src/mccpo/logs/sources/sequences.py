@@ -14,10 +14,10 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
-from mccpo.logs.fields import Epoch, Field, Seconds, Text, Truth
-from mccpo.logs.mending import is_ragged
-from mccpo.logs.opening import FILE, LINE, Opened, Ragged, open_table
-from mccpo.logs.source import Opening
+from mccpo.logs.reading.fields import Epoch, Field, Seconds, Text, Truth
+from mccpo.logs.reading.mending import is_ragged
+from mccpo.logs.reading.opening import FILE, LINE, Opened, Ragged, open_table
+from mccpo.logs.sources.source import Opening
 
 LISTS = ("questions", "concepts", "responses", "timestamps", "usetimes", "selectmasks", "is_repeat")
 NEEDED = ("uid", "concepts", "responses")

@@ -19,10 +19,10 @@ import polars as pl
 
 from mccpo.errors import InputError
 from mccpo.logs import table
-from mccpo.logs.fields import ISO, Clock, Concepts, Field, Seconds, Signal, Text, Truth, Whole
-from mccpo.logs.json_lines import json_lines
-from mccpo.logs.opening import LINE, Opened, Ragged, check_file, open_text, reading
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import ISO, Clock, Concepts, Field, Seconds, Signal, Text, Truth, Whole
+from mccpo.logs.reading.json_lines import json_lines
+from mccpo.logs.reading.opening import LINE, Opened, Ragged, check_file, open_text, reading
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "xapi"
 TITLE = "xAPI statements (JSON lines)"

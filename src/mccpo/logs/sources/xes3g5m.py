@@ -11,10 +11,10 @@ import json
 from pathlib import Path
 
 from mccpo.errors import InputError
-from mccpo.logs.fields import Concepts
-from mccpo.logs.opening import open_text, reading
-from mccpo.logs.source import Opening, Source, SourceOf
+from mccpo.logs.reading.fields import Concepts
+from mccpo.logs.reading.opening import open_text, reading
 from mccpo.logs.sources.sequences import EVENT, FIELDS, found_in, open_sequences
+from mccpo.logs.sources.source import Opening, Source, SourceOf
 
 NAME = "xes3g5m"
 TITLE = "XES3G5M (the release's folder, or one of its sequence files)"

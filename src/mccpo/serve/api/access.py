@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from fastapi import Depends, Request
 
 from mccpo.serve.api.forms import IdempotencyKey
-from mccpo.serve.keys import Caller, Right
-from mccpo.serve.problems import Forbidden
+from mccpo.serve.api.keys import Caller, Right
+from mccpo.serve.service.problems import Forbidden
 
 if TYPE_CHECKING:
-    from mccpo.serve.service import Service
-    from mccpo.serve.watch import Watch
+    from mccpo.serve.monitor.watch import Watch
+    from mccpo.serve.service.service import Service
 
 
 class Call(NamedTuple):

@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from mccpo.serve.problems import Problem, Unprocessable
+from mccpo.serve.service.problems import Problem, Unprocessable
 
 log = logging.getLogger("mccpo.serve")
 

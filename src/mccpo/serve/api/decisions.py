@@ -15,7 +15,7 @@ from mccpo.serve.api.access import Auditing, Overriding, Teaching
 from mccpo.serve.api.answers import REFUSALS, answer, dumps
 from mccpo.serve.api.forms import Extent, Id, OutcomeForm, OverrideForm, Page
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.messages import DecisionView, Next, Outcome, OutcomeView, Override
+from mccpo.serve.service.messages import DecisionView, Next, Outcome, OutcomeView, Override
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 Row: TypeAlias = dict[str, Any]

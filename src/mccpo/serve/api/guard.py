@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mccpo.serve.api.answers import refuse
-from mccpo.serve.keys import EVERYONE, Caller, KeyFile
-from mccpo.serve.limits import RateLimit
-from mccpo.serve.loopback import is_loopback
-from mccpo.serve.metrics import Metrics
-from mccpo.serve.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
-from mccpo.serve.settings import Settings
+from mccpo.serve.api.keys import EVERYONE, Caller, KeyFile
+from mccpo.serve.api.loopback import is_loopback
+from mccpo.serve.api.rate_limits import RateLimit
+from mccpo.serve.api.settings import Settings
+from mccpo.serve.monitor.prometheus import Metrics
+from mccpo.serve.service.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
 
 OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """What needs no key, and is not limited: it says nothing about anybody."""

@@ -11,7 +11,7 @@ from mccpo.serve.api.access import Erasing, Exporting, Looking, Teaching
 from mccpo.serve.api.answers import REFUSALS, answer
 from mccpo.serve.api.forms import Id, LearnerForm, Roll
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.messages import (
+from mccpo.serve.service.messages import (
     BeginSession,
     EndSession,
     Erase,

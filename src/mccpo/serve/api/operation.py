@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from mccpo.serve.api.access import Auditing, Looking, Managing
 from mccpo.serve.api.answers import REFUSALS, answer
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.metrics import CONTENT_TYPE
+from mccpo.serve.monitor.prometheus import CONTENT_TYPE
 
 router = APIRouter(tags=["operation"], route_class=StrictRoute, responses=REFUSALS)
 

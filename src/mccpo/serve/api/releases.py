@@ -10,15 +10,15 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from mccpo.errors import InputError
-from mccpo.serve import replies
 from mccpo.serve.api.access import Call, Changing, Managing
 from mccpo.serve.api.answers import REFUSALS, answer
 from mccpo.serve.api.forms import ReleaseForm, RollBackForm
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.problems import Unprocessable
-from mccpo.serve.release import load_release
-from mccpo.serve.releases import Releases
-from mccpo.serve.replies import Once
+from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.releases import Releases
+from mccpo.serve.service import replies
+from mccpo.serve.service.problems import Unprocessable
+from mccpo.serve.service.replies import Once
 
 router = APIRouter(prefix="/v1/releases", tags=["releases"], route_class=StrictRoute, responses=REFUSALS)
 

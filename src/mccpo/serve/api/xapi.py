@@ -11,15 +11,15 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel
 
 from mccpo.errors import InputError
-from mccpo.serve import replies
 from mccpo.serve.api.access import Auditing, Call, Teaching
 from mccpo.serve.api.answers import REFUSALS, answer, dumps
 from mccpo.serve.api.forms import Page
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.messages import DecisionView, Outcome, OutcomeView
-from mccpo.serve.problems import Conflict, Gone, Problem, Unavailable, Unprocessable
-from mccpo.serve.replies import Done, Once
-from mccpo.serve.xapi import URN, VERSION, Answered, Reported, Told, outcomes_of, statement_of
+from mccpo.serve.service import replies
+from mccpo.serve.service.messages import DecisionView, Outcome, OutcomeView
+from mccpo.serve.service.problems import Conflict, Gone, Problem, Unavailable, Unprocessable
+from mccpo.serve.service.replies import Done, Once
+from mccpo.serve.service.xapi import URN, VERSION, Answered, Reported, Told, outcomes_of, statement_of
 
 MOST = 100
 """Statements of one request."""

@@ -10,11 +10,11 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from mccpo.serve.api.guard import PAGES
-from mccpo.serve.keys import KeyFile
+from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.api.visitors import Visitors
 from mccpo.serve.pages import decisions, learners, monitor, visits
 from mccpo.serve.pages.access import page_router
-from mccpo.serve.problems import Missing
-from mccpo.serve.visitors import Visitors
+from mccpo.serve.service.problems import Missing
 
 STATIC = Path(__file__).parent / "static"
 

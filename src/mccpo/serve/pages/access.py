@@ -12,14 +12,14 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from mccpo.serve.api.guard import PAGES, check_origin
-from mccpo.serve.keys import Right
+from mccpo.serve.api.keys import Right
+from mccpo.serve.api.visitors import COOKIE, Visit, Visitors
 from mccpo.serve.pages.rendering import render
-from mccpo.serve.problems import Forbidden, Problem, Unauthorised, Unprocessable
-from mccpo.serve.visitors import COOKIE, Visit, Visitors
+from mccpo.serve.service.problems import Forbidden, Problem, Unauthorised, Unprocessable
 
 if TYPE_CHECKING:
-    from mccpo.serve.service import Service
-    from mccpo.serve.watch import Watch
+    from mccpo.serve.monitor.watch import Watch
+    from mccpo.serve.service.service import Service
 
 SIGN_IN = f"{PAGES}/sign-in"
 

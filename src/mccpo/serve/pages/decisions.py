@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 
 from mccpo.serve.api.forms import MOST, Id
-from mccpo.serve.messages import DecisionView
 from mccpo.serve.pages.access import View, Viewing, page_router
+from mccpo.serve.service.messages import DecisionView
 
 ON_A_PAGE = 50
 

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from mccpo.serve.api.forms import Id, OverrideForm
 from mccpo.serve.api.guard import PAGES
-from mccpo.serve.messages import ConceptState, Override, StateView
 from mccpo.serve.pages.access import Overriding, View, Viewing, page_router
-from mccpo.serve.problems import Unprocessable
+from mccpo.serve.service.messages import ConceptState, Override, StateView
+from mccpo.serve.service.problems import Unprocessable
 
 ON_A_PAGE = 50
 LATEST = 10

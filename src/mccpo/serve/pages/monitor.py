@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Response
 
 from mccpo.serve.api.answers import answer
-from mccpo.serve.monitor import BOUNDS
+from mccpo.serve.monitor.monitor import BOUNDS
 from mccpo.serve.pages.access import View, Viewing, page_router
-from mccpo.serve.service import wall_clock
+from mccpo.serve.service.service import wall_clock
 
 router = page_router()
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mccpo._version import __version__
 from mccpo.serve.api.guard import PAGES
-from mccpo.serve.visitors import Visit
+from mccpo.serve.api.visitors import Visit
 
 HEADERS = {
     "content-security-policy": (

@@ -8,10 +8,10 @@ from fastapi import Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from mccpo.serve.api.guard import PAGES, check_origin
+from mccpo.serve.api.visitors import COOKIE, LASTS
 from mccpo.serve.pages.access import SIGN_IN, View, page_router, sending, visitors_of
 from mccpo.serve.pages.rendering import render
-from mccpo.serve.problems import Problem, Unauthorised
-from mccpo.serve.visitors import COOKIE, LASTS
+from mccpo.serve.service.problems import Problem, Unauthorised
 
 router = page_router()
 

@@ -1,0 +1,90 @@
+"""Speeds measured side by side: in every round each contender has the whole machine once.
+
+What else the machine does then falls on all of them alike; the median over the rounds is what counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Mapping
+from statistics import median
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from mccpo.env import Environment
+from mccpo.experiments.options import Session, Stage
+from mccpo.methods import NeuralPlan, method_spec, train_neural
+from mccpo.methods.engine import workers
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods.gradient.training import ITERATIONS
+
+METHOD = "mc-cpo"
+Name = TypeVar("Name", bound=Hashable)
+
+
+class Contender(Protocol):
+    """Somebody whose speed is measured, ready to run at full speed at once."""
+
+    def round(self) -> float:
+        """Works for a few seconds on all cores; gives what it got done in a second."""
+
+
+class Speed(NamedTuple):
+    """What a contender got done in a second: the median, and what every round gave."""
+
+    per_second: float
+    rounds: list[float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The speed as the JSON has it."""
+        return {
+            "steps_per_second": self.per_second,
+            "steps_per_second_per_core": self.per_second / workers(),
+            "rounds": self.rounds,
+        }
+
+
+def side_by_side(contenders: Mapping[Name, Contender], rounds: int, label: str, session: Session) -> dict[Name, Speed]:
+    """The speeds of all contenders, in rounds in which each has its turn."""
+    stage = Stage(label, rounds * len(contenders), steps_per_point=0)
+    session.begin(stage)
+    found: dict[Name, list[float]] = {name: [] for name in contenders}
+    for turn in range(rounds):
+        for place, (name, contender) in enumerate(contenders.items(), start=1):
+            found[name].append(contender.round())
+            if session.progress is not None:
+                session.progress(stage, turn * len(contenders) + place)
+    return {name: Speed(median(speeds), speeds) for name, speeds in found.items()}
+
+
+class OurLearner:
+    """Our learner on an environment: steps per second of training, with its validation, without compilation.
+
+    The choice of the final policy, once a run, is not counted.
+    """
+
+    def __init__(self, env: Environment[Any], sizes: Sizes, seeds: int, points: int) -> None:
+        self._env = env
+        self._plan = NeuralPlan(points * ITERATIONS * sizes.steps, seeds, sizes=sizes)
+        self._budgets = {
+            name: 0.5 * float(bound) * env.discounted_horizon
+            for name, bound in zip(env.cost_names, env.cost_bounds, strict=True)
+            if name in env.constrained
+        }
+        self._train(NeuralPlan(2 * ITERATIONS * sizes.steps, seeds, sizes=sizes))  # compiles
+
+    def round(self) -> float:
+        """Steps of all seeds per second, from the end of the first point, before which some may compile or wait."""
+        marks = self._train(self._plan)
+        steps = (len(marks) - 1) * self._plan.seeds * ITERATIONS * self._plan.sizes.steps
+        return steps / (marks[-1] - marks[0])
+
+    def _train(self, plan: NeuralPlan) -> list[float]:
+        marks: list[float] = []
+        train_neural(
+            self._env,
+            [method_spec(METHOD)],
+            self._budgets,
+            plan,
+            after_point=lambda _: marks.append(time.perf_counter()),
+        )
+        return marks

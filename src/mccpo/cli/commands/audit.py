@@ -1,0 +1,198 @@
+"""`mccpo audit`: how often right answers bring no gain of mastery, and how far that depends on the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from cyclopts import Parameter
+
+from mccpo import files
+from mccpo.cli.commands.logs import FormatFlag, MapFlag, check_table
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, parse_pairs
+from mccpo.errors import InputError
+from mccpo.files import dump_json
+
+if TYPE_CHECKING:
+    import polars as pl
+    from jaxtyping import Float
+    from numpy import ndarray
+
+    from mccpo.logs.audit.prevalence import Audit
+    from mccpo.report.audit.words import Reported, Subject
+
+Model: TypeAlias = Literal["ema", "bkt", "bkt-forget"]
+PAGE, RESULT = "audit.html", "audit.json"
+_PAPER = {"junyi-2020": ("junyi", "Junyi Academy"), "xes3g5m": ("xes3g5m", "XES3G5M")}
+"""The paper's data sets by our names of their formats: the table that has them, and what they are called."""
+
+
+def audit(
+    logs: Annotated[Path, Parameter(help="A canonical table of logs, or a log file with --format.")],
+    /,
+    *,
+    format: FormatFlag = None,
+    map: MapFlag = None,
+    model: Annotated[
+        tuple[Model, ...],
+        Parameter(negative="", help="The models of mastery to ask: a moving average, knowledge tracing; repeatable."),
+    ] = ("ema", "bkt"),
+    threshold: Annotated[float, Parameter(help="The gain of mastery up to which a right answer has brought none.")] = (
+        0.005
+    ),
+    main: Annotated[
+        str | None, Parameter(help="What to sum up by: signal, or a model; the platform's signal where there is one.")
+    ] = None,
+    minimum: Annotated[
+        WholeNumber | None, Parameter(help="The fewest interactions of a retained learner; 30, or 20 for xes3g5m.")
+    ] = None,
+    episodes: Annotated[WholeNumber, Parameter(help="The most learners to retain.")] = 5000,
+    by: Annotated[
+        tuple[str, ...], Parameter(negative="", help="A group column to break down by; all of them by default.")
+    ] = (),
+    alpha: Annotated[float, Parameter(help="The step of the moving average.")] = 0.08,
+    restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
+    seed: Annotated[WholeNumber, Parameter(help="The root of these places and of which episodes are retained.")] = 0,
+    hours_ahead: Annotated[float, Parameter(help="How far local time is ahead of UTC, for months and hours.")] = 0.0,
+    out: Annotated[
+        Path | None, Parameter(help=f"A folder for {PAGE} and {RESULT}; nothing is written by default.")
+    ] = None,
+    table: Annotated[Path | None, Parameter(help="Also write the canonical table here, NAME.parquet.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Measure how often answers are right and bring no gain of mastery.
+
+    A gain is what the platform's signal says, where it has one, and what models of mastery say; the rate depends on
+    which, so all are shown, with intervals that know that the events of one learner are alike.
+    """
+    from mccpo.logs import read
+    from mccpo.logs.audit.prevalence import audit as run
+    from mccpo.logs.table import writing
+    from mccpo.report.audit.page import render
+    from mccpo.report.audit.words import Subject, as_json
+
+    if not -24 < hours_ahead < 24:
+        raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
+    if table is not None:
+        check_table("--table", table, logs)
+    events = read(logs, format, parse_pairs(map or [], "--map", str) or None)
+    fewest = minimum if minimum is not None else (20 if format == "xes3g5m" else 30)
+    models = tuple(dict.fromkeys(model)) if events["concept"].null_count() < events.height else ()
+    if not models and events["signal"].null_count() == events.height:
+        raise InputError(
+            f"{logs} has neither concepts nor a signal of mastery", fix="give logs that name concepts, for a model"
+        )
+    # All that can fail is done within, so that a command that fails leaves no table.
+    with nullcontext() if table is None else writing(events, table):
+        gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
+        found = run(
+            events,
+            gains,
+            threshold=threshold,
+            retained=_retained(events, fewest, episodes, seed),
+            by=by or None,
+            main=main,
+            hours_ahead=hours_ahead,
+        )
+        words: dict[str, str] = {name: _words(name, alpha, restarts) for name in models}
+        subject = Subject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), words)
+        result = as_json(found, subject)
+        if out is not None:
+            page = render(found, subject)
+            with files.replacing(out / RESULT) as told, files.replacing(out / PAGE) as shown:
+                told.write_text(dump_json(result, indent=1) + "\n", encoding="utf-8")
+                shown.write_text(page, encoding="utf-8")
+            result["written"] = [str(out / RESULT), str(out / PAGE)]
+    emit(result, as_json=json, text=lambda: "\n".join(_text(found, subject, result.get("written", []))))
+
+
+def gain_by(table: pl.DataFrame, name: Model, alpha: float, restarts: int, seed: int) -> Float[ndarray, " rows"]:
+    """What each event adds to the mastery of its concepts by a model, on average over them; NaN where it has none."""
+    import numpy as np
+
+    if name == "ema":
+        from mccpo.logs.trajectories import ema
+
+        path = ema(table, alpha=alpha)
+        return (path["after"] - path["before"]).fill_null(float("nan")).to_numpy()
+    from mccpo.mastery.fitting.fit import Settings, fit
+    from mccpo.mastery.fitting.trajectories import trajectories
+    from mccpo.mastery.model import codes
+    from mccpo.mastery.tables.responses import responses_of
+
+    responses = responses_of(table)
+    fitted: Any = fit(name, responses, Settings(restarts=restarts, seed=seed)).model
+    before = trajectories(fitted, responses).mastery
+    # In both kinds of knowledge tracing the state is the mastery itself; what a pause took is in `before` already.
+    after = fitted.update(codes(fitted, responses.concepts)[responses.concept], before, responses.correct)
+    total = np.bincount(responses.event, after - before, minlength=table.height)
+    with np.errstate(invalid="ignore"):
+        return total / np.bincount(responses.event, minlength=table.height)
+
+
+def _retained(table: pl.DataFrame, minimum: int, most: int, seed: int) -> Any:
+    """Which rows are of the retained episodes; None where no learner has enough."""
+    import numpy as np
+
+    from mccpo.logs.episodes import episodes
+
+    kept = episodes(table.select("learner", "concept").with_row_index("row"), minimum, most, seed=seed)
+    if not kept.height:
+        return None
+    mask = np.zeros(table.height, bool)
+    mask[kept["row"].to_numpy()] = True
+    return mask
+
+
+def _words(name: Model, alpha: float, restarts: int) -> str:
+    if name == "ema":
+        return f"moving average of right answers per learner and concept, α = {alpha:g}, from 0.2"
+    kind = "with forgetting in pauses, " if name == "bkt-forget" else ""
+    return f"Bayesian knowledge tracing, {kind}fitted to these logs, the best of {restarts} restarts per concept"
+
+
+def _reported(format: str | None) -> Reported | None:
+    from mccpo.experiments.paper import reported as paper
+    from mccpo.report.audit.words import Reported
+
+    if format not in _PAPER:
+        return None
+    place, data = _PAPER[format]
+    prevalence = paper.tables()[place]["prevalence"]
+    return Reported(data, int(prevalence["events"]), int(prevalence["analysed"]))
+
+
+def _text(audit: Audit, subject: Subject, written: list[str]) -> Iterator[str]:
+    from mccpo.report.audit import words
+
+    yield f"{subject.name}: {audit.interactions:,} interactions of {audit.learners:,} learners"
+    yield words.headline(audit)
+    yield "an event, by"
+    for one in audit.measures:
+        yield f"  {one.title:<18}{one.formula}"
+    yield from words.left_out(audit)
+    yield ""
+    yield from _rates(audit, subject)
+    yield words.moved(audit)
+    paper = words.against_paper(audit, subject)
+    if paper is not None:
+        yield paper
+    if written:
+        yield f"wrote {', '.join(written)}"
+
+
+def _rates(audit: Audit, subject: Subject) -> Iterator[str]:
+    from mccpo.report.audit.words import POPULATIONS, interval, percent
+
+    for population, name in POPULATIONS.items():
+        rows = [one for one in audit.prevalence if one.population == population and one.of == "judged"]
+        if rows:
+            yield name if population == "all" else f"{name} ({subject.episodes})"
+        for one in rows:
+            rate, right = one.rate, audit.rate(one.measure, population, "correct")
+            yield (
+                f"  {audit.measure(one.measure).title:<18}{percent(rate.rate):>9}  {interval(rate):<18}"
+                f"{rate.events:>12,} of {rate.analysed:<12,}{percent(right.rate):>8} of right answers"
+            )

@@ -1,0 +1,1 @@
+"""`mccpo benchmark`."""

@@ -1,0 +1,202 @@
+"""`mccpo benchmark`: every method on every environment, under the same budgets, steps and search."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mccpo.cli.commands.experiment import caches, free
+from mccpo.cli.console.interrupt import interrupted
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.cli.console.progress import progress
+from mccpo.cli.flags import numbers
+from mccpo.errors import InputError
+
+if TYPE_CHECKING:
+    from mccpo.experiments import Session
+    from mccpo.experiments.benchmark.pairs import Benchmark
+    from mccpo.experiments.benchmark.trial import Trial
+
+
+def benchmark(
+    *,
+    suite: Annotated[
+        str, Parameter(help="quick, paper or full: which environments, how many seeds and steps.")
+    ] = "quick",
+    methods: Annotated[str | None, Parameter(help="Methods joined by commas; all by default.")] = None,
+    envs: Annotated[str | None, Parameter(help="Environments joined by commas; those of the suite by default.")] = None,
+    kappa: Annotated[
+        str | None, Parameter(help="Budgets as shares of the unconstrained costs; 0.5,0.7,0.9 by default.")
+    ] = None,
+    seeds: Annotated[WholeNumber | None, Parameter(help="How many test seeds; the suite's by default.")] = None,
+    steps: Annotated[WholeNumber | None, Parameter(help="Training steps of a run; the suite's by default.")] = None,
+    seed: Annotated[WholeNumber, Parameter(help="The root of all random numbers.")] = 0,
+    limit: Annotated[
+        float | None,
+        Parameter(help="Seconds that a method may take to search and train, play or solve on an environment."),
+    ] = None,
+    search: Annotated[
+        bool | None,
+        Parameter(
+            help="Choose each method's setting by validation seeds, or take the recommended one; as the suite does."
+        ),
+    ] = None,
+    data: Annotated[Path | None, Parameter(help="The folder of real data; else the one that MCCPO_DATA names.")] = None,
+    rows: Annotated[
+        list[Path] | None, Parameter(negative="", help="A file of measurements of an agent from elsewhere, to join in.")
+    ] = None,
+    out: Annotated[Path | None, Parameter(help="The benchmark's folder; a new one under runs/ by default.")] = None,
+    resume: Annotated[bool, Parameter(negative="", help="Go on in --out; pairs that are finished there stay.")] = False,
+    jobs: Annotated[
+        WholeNumber, Parameter(help="How many processes share the pairs of environment and method, each with a pair.")
+    ] = 1,
+    no_cache: Annotated[
+        bool, Parameter(negative="", help="Neither use nor keep unconstrained runs and compiled programs.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Compare every method on every environment, under the same budgets, steps, networks and search.
+
+    A method that crashes, diverges, does not apply or takes too long is a row that says so, and the others go on. Every
+    number leads to the folder of its pair of environment and method, under cells/.
+    """
+    _share_accelerator(jobs)
+    from mccpo.experiments import Session
+    from mccpo.experiments.benchmark import outside
+    from mccpo.experiments.benchmark import suite as suites
+
+    asked = _asked(suite, methods, envs, kappa, seeds, steps, seed, limit, search, data)
+    if resume and out is None:
+        raise InputError("--resume does not say which benchmark", fix="add --out with its folder")
+    if out is not None and out == Path():
+        raise InputError("--out is the current folder", fix="name a folder for the benchmark")
+    agents = [row for file in rows or () for row in outside.read(file)]
+    folder = out or free(f"benchmark-{suite}")
+    # What a method prints is not what the command says.
+    with _session(folder, no_cache=no_cache) as session, redirect_stdout(sys.stderr):
+        results = suites.run(
+            folder, asked, session, resume=resume, outside=agents, told=_tell, jobs=jobs,
+            session_of_job=Session if no_cache else quiet_session,
+        )  # fmt: skip
+    for place in outside.left_out(agents, results["environments"]):
+        note(f"--rows has measurements on {place}, which is not in this benchmark: they are left out")
+    if len(results["versions"]) > 1:
+        note(f"pairs of several versions of the code are in one table: {', '.join(results['versions'])}")
+    report = _report(folder)
+    emit(results, as_json=json, text=lambda: _text(results, folder, report))
+
+
+def _asked(
+    name: str,
+    methods: str | None,
+    envs: str | None,
+    kappa: str | None,
+    seeds: int | None,
+    steps: int | None,
+    seed: int,
+    limit: float | None,
+    search: bool | None,
+    data: Path | None,
+) -> Benchmark:
+    """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
+    from mccpo.experiments.benchmark import environments
+    from mccpo.experiments.benchmark import methods as entrants
+    from mccpo.experiments.benchmark.pairs import Benchmark
+    from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
+
+    if name not in environments.SUITES:
+        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
+    if data is not None and not data.is_dir():
+        raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
+    chosen = environments.SUITES[name]
+    places = chosen.environments if envs is None else _names("--envs", envs)
+    for place in places:
+        environments.check(place)
+    known = entrants.names()
+    who = tuple(known) if methods is None else _names("--methods", methods)
+    for method in who:
+        if method not in known:
+            raise entrants.unknown("method", method, known)
+    protocol = Protocol(
+        kappa=numbers(kappa) or KAPPAS,
+        seeds=chosen.seeds if seeds is None else seeds,
+        steps=chosen.steps if steps is None else steps,
+        seed=seed,
+        search=chosen.search if search is None else search,
+        limit=limit,
+    )
+    return Benchmark(name, who, places, protocol, data)
+
+
+def _names(flag: str, text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not found:
+        raise InputError(f"{flag} is {text!r}, which names nothing", fix="name one or more, joined by commas")
+    return found
+
+
+@contextmanager
+def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
+    """Shows how far the benchmark is, and stops between points when Ctrl-C was pressed."""
+    from mccpo.experiments import Session
+
+    def stop(_label: str, _snapshot: Any) -> None:
+        if interrupted():  # a Ctrl-C that arrived where Python could not raise it
+            raise KeyboardInterrupt
+
+    recall, remember = (None, None) if no_cache else caches()
+    with progress() as show:
+        try:
+            yield Session(show, save=stop, recall=recall, remember=remember)
+        except KeyboardInterrupt:
+            if (folder / "manifest.json").exists():
+                note(f"go on with --out {folder} --resume")
+            raise
+
+
+def _share_accelerator(jobs: int) -> None:
+    """Has every process take its part of an accelerator's memory, where the first would take most of it for itself.
+
+    To be called before jax looks for one.
+    """
+    if jobs < 1:
+        raise InputError(f"--jobs is {jobs}", fix="give 1 or more")
+    if jobs > 1:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.9 / (jobs + 1):.3f}")
+
+
+def quiet_session() -> Session:
+    """The session of one of several processes, none of which tells how far it is."""
+    from mccpo.experiments import Session
+
+    recall, remember = caches()
+    return Session(recall=recall, remember=remember)
+
+
+def _tell(trial: Trial) -> None:
+    what = trial.status if not trial.why else f"{trial.status}: {trial.why}"
+    note(f"{trial.environment} {trial.method}: {what}")
+
+
+def _report(folder: Path) -> Path | None:
+    if find_spec("mccpo.report.benchmark.page") is None:
+        return None
+    from mccpo.report.benchmark import page as report
+
+    report.write(folder)
+    return folder / "report.html"
+
+
+def _text(results: dict[str, Any], folder: Path, report: Path | None) -> Any:
+    from rich.console import Group
+
+    from mccpo.cli.commands.benchmark.text import tables
+
+    return Group(*tables(results), f"\n{f'report: {report}' if report else f'results: {folder}'}")

@@ -1,0 +1,92 @@
+"""`mccpo certify`: may the policies of a run be released?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit
+from mccpo.cli.console.progress import progress
+from mccpo.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from mccpo.runs.policies import Policies
+
+
+def certify(
+    run: Annotated[Path, Parameter(help="The folder of a finished run of a neural learner.")],
+    /,
+    *,
+    confidence: Annotated[float, Parameter(help="That every bound of the certificate holds at once.")] = 0.95,
+    episodes: Annotated[WholeNumber, Parameter(help="Fresh episodes of each policy.")] = 10_000,
+    method: Annotated[str, Parameter(help="Whose policies.")] = "mc-cpo",
+    policy: Annotated[WholeNumber | None, Parameter(help="The policy of one seed, from 0 on; all by default.")] = None,
+    part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
+    estimation_error: Annotated[
+        float, Parameter(help="The standard deviation σ of the mastery that the policies will see around the true one.")
+    ] = 0.0,
+    most_violations: Annotated[
+        float | None,
+        Parameter(
+            help="The share of steps that may teach what the learner is not ready for; 0.01 by default where such "
+            "steps can occur: by an estimate of mastery, or a method with neither mask nor filter."
+        ),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Bound what the policies of a run cost, from fresh episodes, and exit 0 only if every bound is within its budget.
+
+    The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
+    with more. The certificate is written into the run's folder, passed or not.
+    """
+    from mccpo.experiments.certify import DOCUMENT, Terms, shortfall, write_certificate
+    from mccpo.experiments.certify import certify as certified
+    from mccpo.runs.folder import load_policies
+
+    terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
+    policies = _only(load_policies(run), method, part)
+    with progress() as show:
+        found = certified(policies, terms, show)
+    certificate = write_certificate(run, found)
+    emit(certificate, as_json=json, text=lambda: _text(certificate, run / DOCUMENT))
+    if (missing := shortfall(certificate)) is not None:
+        raise GateFailed(missing)
+
+
+def _only(found: list[Policies], method: str, part: str | None) -> Policies:
+    """The policies of one method in one part."""
+    from mccpo.experiments.evaluate import choose
+
+    chosen = choose(found, method, part)
+    if len(chosen) > 1:
+        parts = ", ".join(f"'{one.part}'" for one in chosen)
+        raise InputError("the run has several parts", fix=f"name one with --part: {parts}")
+    return chosen[0]
+
+
+def _text(certificate: dict[str, Any], path: Path) -> str:
+    each, count = certificate["correction"], len(certificate["policies"])
+    policies = f"{count} policies" if count > 1 else f"policy {certificate['policies'][0]['policy']}"
+    verdict = "passed" if certificate["passed"] else "not passed"
+    good = sum(one["passed"] for one in certificate["policies"])
+    lines = [
+        f"{certificate['method']} in {certificate['part']}: {verdict} at {certificate['confidence']:.4g} confidence",
+        f"{policies} ({good} passed), {certificate['episodes']:,} fresh episodes each; "
+        f"{each['claims']} bounds, each at {each['confidence_of_each']:.6g} so that all hold at once",
+        "",
+        f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy",
+    ]
+    for name, claim in certificate["budgets"].items():
+        numbers = "".join(f"{claim[key]:>12.5g}" for key in ("budget", "bound", "mean", "normal"))
+        lines.append(f"{name:<6}{numbers}   {claim['policy']}{'' if claim['passed'] else '   above its budget'}")
+    return "\n".join([*lines, "", _readiness(certificate["prerequisite"]), f"certificate: {path}"])
+
+
+def _readiness(claim: dict[str, Any]) -> str:
+    counted = f"prerequisites: {claim['violations']:,} of {claim['steps']:,} steps taught what was not ready"
+    if claim["structural"]:
+        return f"{counted}: {claim['reason']}"
+    limit = "" if claim["budget"] is None else f", limit {claim['budget']:.5g}"
+    return f"{counted}, at most {claim['bound']:.5g} of policy {claim['policy']}{limit}\n({claim['reason']})"

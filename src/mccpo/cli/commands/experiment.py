@@ -1,0 +1,176 @@
+"""What the commands that train share: the run folder, the caches, the report, the printed table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mccpo.cli.commands import cache
+from mccpo.cli.commands.report import with_certificate
+from mccpo.cli.console.interrupt import interrupted
+from mccpo.cli.console.output import emit, note
+from mccpo.cli.console.progress import progress
+from mccpo.cli.flags import Training
+from mccpo.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from mccpo.evaluation import Curves
+    from mccpo.experiments import Options, Produced, Session
+    from mccpo.methods import Snapshot
+    from mccpo.methods.engine import Arrays
+    from mccpo.runs.folder import RunFolder
+    from mccpo.runs.policies import Policies
+
+
+def perform(
+    name: str,
+    tables: Mapping[str, Callable[[Options, Session], Produced]],
+    options: Options,
+    flags: Training,
+    *,
+    checks: Sequence[Callable[[Options], None]] = (),
+) -> None:
+    """Runs tables into a run folder, writes the report and prints the results; `checks` go before any training."""
+    folder = _folder(name, options, flags)
+    policies: list[Policies] = []
+    with _session(folder, flags, policies) as session:
+        for check in checks:
+            check(options)
+        produced = {table: produce(options, session) for table, produce in tables.items()}
+    results = [one.results for one in produced.values()]
+    whole: dict[str, Any] = results[0] if len(results) == 1 else {"tables": {one["table"]: one for one in results}}
+    curves = _parts(produced.values())
+    manifest = folder.finish(whole, curves, policies)
+    report = folder.path / "report.html"
+    _write_report(report, list(produced.values()), manifest)
+    emit(whole, as_json=flags.json, text=lambda: _text(results, report))
+    if flags.require_satisfied:
+        _require(results)
+
+
+def _folder(name: str, options: Options, flags: Training) -> RunFolder:
+    """The run's folder, new or taken up again."""
+    from mccpo.experiments.options import describe
+    from mccpo.runs.folder import RunFolder
+
+    if flags.resume and flags.out is None:
+        raise InputError("--resume does not say which run", fix="add --out with the run's folder")
+    if flags.out is not None and flags.out == Path():
+        raise InputError("--out is the current folder", fix="name a folder for the run")
+    configuration = {"run": name, **asdict(options), "parameters": describe(options.parameters)}
+    return RunFolder(flags.out or free(name), configuration, resume=flags.resume)
+
+
+@contextmanager
+def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> Iterator[Session]:
+    """Shows and keeps what an experiment tells; when it stops, however it does, what it needs to go on is kept."""
+    from mccpo.experiments import Session
+
+    newest: dict[str, Snapshot[Any, Any]] = {}
+
+    def save(label: str, snapshot: Snapshot[Any, Any]) -> None:
+        for ended in [other for other in newest if other != label]:
+            folder.save(ended, newest[ended], last=True)
+            del newest[ended]
+        newest[label] = snapshot
+        folder.save(label, snapshot)
+        if interrupted():  # a Ctrl-C that arrived where Python could not raise it
+            raise KeyboardInterrupt
+
+    recall, remember = (None, None) if flags.no_cache else caches()
+    record = _event_files(folder, flags) if flags.tensorboard else None
+    with progress() as show:
+        try:
+            yield Session(show, folder.load, save, record, recall, remember, policies.append)
+        except KeyboardInterrupt:
+            if newest:
+                note(f"go on with --out {folder.path} --resume")
+            raise
+        finally:
+            for label, snapshot in newest.items():
+                folder.save(label, snapshot, last=True)
+
+
+def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
+    """How unconstrained runs are recalled and remembered, where there is a folder for it; programs are kept, too."""
+    from mccpo.runs.cache import Cache
+
+    place = cache.folder()
+    if place is None:
+        return None, None
+    cache.keep_programs(place)
+    anchors = Cache(place / "anchors")
+
+    def recall(key: str) -> Arrays | None:
+        found = anchors.recall(key)
+        if found is not None:
+            note(f"unconstrained runs: taken from the cache in {place}; --no-cache trains them again")
+        return found
+
+    return recall, anchors.remember
+
+
+def _event_files(folder: RunFolder, flags: Training) -> Callable[[str, Any], None]:
+    """Where the curves of training go as TensorBoard event files."""
+    if find_spec("tensorboardX") is None:
+        raise InputError("--tensorboard needs the package tensorboardX", fix="pip install 'mccpo[tensorboard]'")
+    from mccpo.runs.tensorboard import EventFiles
+
+    events = folder.path / "tensorboard"
+    if events.exists() and not flags.resume:
+        raise InputError(f"{events} already holds event files", fix="choose another --out")
+    return EventFiles(events).record
+
+
+def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
+    """The curves of all tables by part, which goes by the table's name and, where it is not all of it, its own."""
+    return {
+        part if part == one.results["table"] else f"{one.results['table']} {part}": found
+        for one in produced
+        for part, found in one.curves.items()
+    }
+
+
+def _write_report(path: Path, produced: list[Produced], manifest: dict[str, Any]) -> None:
+    from mccpo.report.page.html import write_report
+
+    tables = with_certificate(path.parent, [one.results for one in produced])  # a run that is resumed may have one
+    write_report(path, tables, [one.curves for one in produced], manifest=manifest)
+
+
+def _text(results: list[dict[str, Any]], report: Path) -> Any:
+    from rich.console import Group
+
+    from mccpo.report.tables.text import table
+
+    required = [f"\nrequired: {sentence}" for one in results for sentence in one.get("requirements", ())]
+    return Group(*(table(one) for one in results), *required, f"\nreport: {report}")
+
+
+def _require(results: list[dict[str, Any]]) -> None:
+    for one in results:
+        for point in one.get("fronts", {}).get("mc-cpo", []):
+            if point["satisfaction_strict"] < 1:
+                share = f"meets its budgets in {point['satisfaction_strict']:.0%} of the seeds"
+                at = f" at κ = {point['kappa']}" if "kappa" in point else ""
+                raise GateFailed(f"{one['table']}{at}: mc-cpo {share}")
+        for name, part in (one.get("settings") or {"": one}).items():
+            met = part["rows"].get("mc-cpo", {}).get("satisfaction_strict")
+            if met is None or met["mean"] < 1:
+                share = "was not run" if met is None else f"meets its budgets in {met['mean']:.0%} of the seeds"
+                raise GateFailed(f"{one['table']} {name}: mc-cpo {share}".replace(" :", ":"))
+
+
+def free(name: str) -> Path:
+    """The first folder of that name under runs/ that is not there yet."""
+    name = name.replace(os.sep, "-")  # that of an environment may be a path
+    place, count = Path("runs") / name, 1
+    while place.exists():
+        count += 1
+        place = Path("runs") / f"{name}-{count}"
+    return place

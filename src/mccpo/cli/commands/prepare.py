@@ -1,0 +1,138 @@
+"""`mccpo prepare`: from logs and a prerequisite graph to an environment to train in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mccpo.cli.commands.logs import DelimiterFlag, EncodingFlag, FormatFlag, MapFlag, ModelFlag, MostFlag, opening
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from mccpo.curriculum import RawGraph
+
+
+def prepare(
+    logs: Annotated[Path, Parameter(help="A canonical table of logs, or a log file with --format.")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="The folder to write, which `compare`, `train` and the API take as a name.")],
+    graph: Annotated[
+        Path | None, Parameter(help="The prerequisite graph; without one it is learnt from the responses.")
+    ] = None,
+    members: Annotated[
+        Path | None,
+        Parameter(help="A CSV of item,concept that says which concept of the graph each concept of the logs is in."),
+    ] = None,
+    format: FormatFlag = None,
+    map: MapFlag = None,
+    delimiter: DelimiterFlag = None,
+    encoding: EncodingFlag = None,
+    model: ModelFlag = None,
+    most_rejected: MostFlag = None,
+    minimum: Annotated[WholeNumber, Parameter(help="Events on the graph that a learner must have.")] = 30,
+    episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
+    horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
+    group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
+    theta: Annotated[float, Parameter(help="The mastery that opens the gate.")] = 0.7,
+    restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
+    seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Make an environment of logs: curriculum, learners, demand and engagement as the data shows them.
+
+    Half of the learners make the environment in which a policy is trained, by knowledge tracing. The other half make
+    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes.
+    """
+    from mccpo.experiments.prepare.build import Choices, check_folder
+    from mccpo.experiments.prepare.build import prepare as run
+
+    chosen = Choices(minimum, episodes, horizon, group, theta, restarts, seed)
+    check_folder(out)
+    parts = None if members is None else _members(members)
+    stated = None if graph is None else _stated(graph)
+    table, origin = _table(logs, format, opening(map, delimiter, encoding, model), most_rejected)
+    found = run(table, stated or _learnt(table, logs), chosen, members=parts, origin=origin)
+    found.write(out)
+    emit({"prepared": str(out), **found.document}, as_json=json, text=lambda: "\n".join(_text(out, found.document)))
+
+
+def _table(
+    logs: Path, format: str | None, said: Any, most_rejected: float | None
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    from mccpo.logs import MOST_REJECTED, load
+    from mccpo.logs import table as tables
+
+    if format is None:
+        return tables.read(logs), {"logs": logs.name}
+    read = load(logs, format, said, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
+    return read.table, {"logs": logs.name, "format": format, "account": read.account.as_dict()}
+
+
+def _stated(path: Path) -> RawGraph:
+    """A graph from its file; faults are repaired, and that is said."""
+    from mccpo.curriculum import read_raw
+    from mccpo.experiments.prepare.build import repaired
+
+    graph, removed = repaired(read_raw(path))
+    if removed:
+        note(f"{path}: {len(removed)} faults repaired, the first at {removed[0].where} ({removed[0].why})")
+    return graph
+
+
+def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
+    from mccpo.curriculum.derive.learn import learn
+    from mccpo.logs.responses_by_concept import responses_by_concept
+
+    note("no --graph is given: it is learnt from the responses, and labelled as derived")
+    return learn(responses_by_concept(table), origin=logs.name).graph
+
+
+def _members(path: Path) -> dict[str, str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            rows = list(csv.DictReader(handle))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", fix="check the path") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file ({error})", fix="write a header item,concept") from error
+    if not rows or not {"item", "concept"} <= set(rows[0]):
+        raise InputError(f"{path} has no rows of item,concept", fix="write a header item,concept, then one row each")
+    found: dict[str, str] = {}
+    for row in rows:
+        item, concept = row["item"], row["concept"]
+        if not item or not concept or found.setdefault(item, concept) != concept:
+            raise InputError(f"{path} has {item!r} in {concept!r}", fix="give each item once, with its concept")
+    return found
+
+
+def _text(out: Path, told: dict[str, Any]) -> Iterator[str]:
+    graph, events, episodes = told["graph"], told["events"], told["episodes"]
+    yield f"{out}: {graph['concepts']} concepts, {graph['edges']} edges" + (
+        f" ({graph['derived']})" if "derived" in graph else ""
+    )
+    yield "events    " + ", ".join(f"{count:,} {where}" for where, count in events.items())
+    yield (
+        f"episodes  {episodes['count']:,} of {episodes['mean length']:.1f} events on average: "
+        f"horizon {episodes['horizon']}"
+    )
+    learners = told["learners"]
+    yield f"learners  {learners['tutor']:,} to train with (knowledge tracing), {learners['judge']:,} others to judge by"
+    for who, mastery in (("tutor", "K"), ("judge", "p")):
+        shown = told["engagement"][who]
+        yield (
+            f"{'engaged' if who == 'tutor' else '':<10}{shown['base']:.3f} − {shown['difficulty']:.3f}·demand·(1 − "
+            f"{mastery}) + {shown['novelty']:.3f}·novelty (R² {shown['r_squared']:.2f}, {who})"
+        )
+    asked = told["demand"]
+    yield f"demand    {asked['least']:.2f} to {asked['most']:.2f}, the mean of {', '.join(asked['mean of'])}"
+    if len(told["groups"]) > 1:
+        yield "groups    " + ", ".join(f"{one['name']} {one['share']:.0%}" for one in told["groups"])
+    yield f"next: mccpo compare {out}"

@@ -1,0 +1,1 @@
+"""A curriculum as a picture."""

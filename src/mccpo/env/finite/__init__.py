@@ -1,0 +1,1 @@
+"""Environments with so few states that they can be solved exactly."""

@@ -1,0 +1,118 @@
+"""What a tutor does: which concepts it teaches when, what opens up meanwhile, and for whom.
+
+Time to unlock is the mean over concepts of the step at which a concept first becomes ready, the horizon where it never
+does. The restriction rate is the share of actions that the gate withholds, meant over steps. Both are worked out for
+every group of learners where the environment tells groups apart: a gate that holds some learners back longer than
+others should be seen to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from mccpo.env.tutor import Tutoring
+from mccpo.methods import MethodSpec, as_numbers
+from mccpo.methods.engine import as_arrays
+from mccpo.methods.episodes import Episodes, Moment, account, summed, trace
+from mccpo.methods.mc_cpo.spec import Method
+
+CONDUCT = 2**31 - 2  # folded into the root key, so that these episodes are none of those that judge or validate
+EVERYONE = "all"
+
+
+class Conduct(NamedTuple):
+    """What a policy does, step by step, as means over episodes, and how each episode went.
+
+    **Fields:**
+
+    - `mastery`: K of every concept, at the start and after every step.
+    - `ready`, `chosen`: the share of episodes in which a concept is ready, or taught, in a step.
+    - `group`: the group of each episode's learner; 0 where there are none.
+    - `unlock`, `restriction`: of each episode, see above.
+    """
+
+    mastery: Float[Array, "time+1 concepts"]
+    ready: Float[Array, "time concepts"]
+    chosen: Float[Array, "time concepts"]
+    group: Int[Array, " episodes"]
+    unlock: Float[Array, " episodes"]
+    restriction: Float[Array, " episodes"]
+    episodes: Episodes
+
+
+def conduct(
+    env: Tutoring[Any], spec: MethodSpec, parameters: Float[np.ndarray, " parameters"], *, episodes: int, seed: int
+) -> Conduct:
+    """Watches a policy in episodes of its own."""
+    env = as_arrays(env)
+    key = jax.random.fold_in(jax.random.key(seed), CONDUCT)
+    found = _watch(env, as_numbers(spec, env), jnp.asarray(parameters), key, episodes)
+    return jax.tree.map(np.asarray, found)
+
+
+def as_json(env: Tutoring[Any], seen: Conduct) -> dict[str, Any]:
+    """A conduct as reports read it: rows of time, columns of concepts."""
+
+    def rows(values: Float[Array, "rows concepts"]) -> list[list[float]]:
+        return np.round(np.asarray(values, float), 4).tolist()
+
+    return {
+        "concepts": list(env.curriculum.concepts),
+        "mastery": rows(seen.mastery),
+        "ready": rows(seen.ready),
+        "chosen": rows(seen.chosen),
+    }
+
+
+def by_group(env: Tutoring[Any], seen: Conduct) -> dict[str, dict[str, float]]:
+    """How each group of learners fared, and all of them; a group that no episode met is left out."""
+    names = getattr(env, "group_names", ())
+    members = {EVERYONE: np.ones(len(seen.group), bool)}
+    if len(names) > 1:
+        members |= {name: np.asarray(seen.group) == place for place, name in enumerate(names)}
+    return {name: _fared(seen, which) for name, which in members.items() if which.any()}
+
+
+def _fared(seen: Conduct, which: Any) -> dict[str, float]:
+    steps = float(seen.episodes.length[which].sum())
+    return {
+        "time_to_unlock": float(seen.unlock[which].mean()),
+        "restriction_rate": float(seen.restriction[which].mean()),
+        "prerequisite_violation_rate": float(seen.episodes.unready[which].sum()) / steps,
+        "true_violation_rate": float(seen.episodes.untrue[which].sum()) / steps,
+        "dK": float(seen.episodes.gain[which].mean()),
+        "return": float(seen.episodes.ret[which].mean()),
+    }
+
+
+@eqx.filter_jit
+def _watch(
+    env: Tutoring[Any], method: Method, parameters: Float[Array, " parameters"], key: PRNGKeyArray, episodes: int
+) -> Conduct:
+    per_concept = env.num_actions // len(env.curriculum)
+
+    def look(moment: Moment) -> Any:
+        ready = moment.obs.action_mask[::per_concept]
+        taught = jnp.arange(len(env.curriculum))[:, None] == moment.action // per_concept
+        group = getattr(moment.state.latent, "group", jnp.zeros(episodes, jnp.int32))
+        means = (moment.state.K.mean(-1), moment.step.state.K.mean(-1), ready.mean(-1), taught.mean(-1))
+        return means, ready, group, account(env, moment)
+
+    means, ready, group, steps = trace(env, method, parameters, key, episodes, look)
+    before, after, open_to, chosen = means
+    first = jnp.where(ready.any(axis=0), ready.argmax(axis=0), env.horizon)
+    return Conduct(
+        mastery=jnp.concatenate([before[:1], after]),
+        ready=open_to,
+        chosen=chosen,
+        group=group[0],
+        unlock=first.mean(axis=0),
+        restriction=1.0 - ready.mean(axis=(0, 1)),
+        episodes=summed(env, steps),
+    )

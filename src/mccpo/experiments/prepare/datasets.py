@@ -1,0 +1,171 @@
+"""The data sets of the tables from logs: where their files are, and what is made of them.
+
+The data's folder is a release's own, or one that holds a folder for each data set.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mccpo.curriculum import read_raw
+from mccpo.curriculum.derive import junyi2020, xes3g5m
+from mccpo.curriculum.derive.learn import learn
+from mccpo.errors import InputError
+from mccpo.experiments.prepare.build import Choices, Prepared, prepare, repaired
+from mccpo.experiments.prepare.learners import Models, as_learners, halves
+from mccpo.experiments.prepare.signals import first_answers
+from mccpo.logs import Logs, Opening, load
+from mccpo.logs.responses_by_concept import responses_by_concept
+from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.mastery import BKT, PFA, Responses
+from mccpo.mastery.fitting.fit import Settings, fit
+from mccpo.mastery.tables.responses import responses_of
+
+_LEAST_CHANCE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set made into environments, the table that it was made of, and what its readers should know."""
+
+    prepared: Prepared
+    logs: Logs
+    notes: tuple[str, ...]
+
+
+def junyi(data: Path, seed: int) -> Dataset:
+    """Junyi Academy 2018-2019: concepts and edges from the taxonomy, 5,000 learners with 30 events or more."""
+    folder = _folder(data, "junyi2020", ("Log_Problem.csv", "Info_Content.csv"))
+    logs = load(folder / "Log_Problem.csv", "junyi-2020")
+    derived = junyi2020.derive(junyi2020.read(folder / "Info_Content.csv"))
+    members = {item: concept for concept, items in derived.members.items() for item in items}
+    made = prepare(logs.table, derived.graph, Choices(minimum=30, seed=seed), members=members, origin=_origin(logs))
+    return Dataset(made, logs, derived.notes)
+
+
+def xes3g5m_data(data: Path, seed: int) -> Dataset:
+    """XES3G5M: ancestors on the routes among the hundred most practised components, learners with 20 events or more."""
+    folder = _folder(data, "xes3g5m", ("metadata/questions.json",))
+    logs = load(folder, "xes3g5m")
+    counts: Counter[str] = Counter()
+    for name, count in logs.table.drop_nulls("concept").group_by(pl.col("concept").cast(pl.String)).len().iter_rows():
+        for part in name.split(BETWEEN_CONCEPTS):
+            counts[part] += count
+    derived = xes3g5m.derive(xes3g5m.read(folder / "metadata"), interactions=counts)
+    made = prepare(logs.table, derived.graph, Choices(minimum=20, seed=seed), origin=_origin(logs))
+    return Dataset(made, logs, derived.notes)
+
+
+def assistments_2009(data: Path, seed: int) -> Dataset:
+    """ASSISTments 2009-10, skill builder: a graph learnt from the responses, since none was published."""
+    names = ("skill_builder_data_corrected.parquet", "skill_builder_data_corrected.csv", "skill_builder_data.csv")
+    logs = load(_one_of(_folder(data, "assist2009", ()), names), "assistments-2009")
+    derived = learn(responses_by_concept(logs.table), origin="assistments-2009")
+    made = prepare(logs.table, derived.graph, Choices(seed=seed), origin=_origin(logs))
+    return Dataset(made, logs, ("The graph is learnt from the responses; nobody has stated it.", *derived.notes))
+
+
+def junyi_2015(data: Path, seed: int) -> Dataset:
+    """Junyi Academy 2012-2015: the experts' graph over all exercises, and what released samples say of learners.
+
+    One sample has names and no order, another order and no names. So how likely each exercise is to be known comes
+    from the first, and how fast exercises are learnt, how often guessed and slipped on, from all of the second
+    together.
+    """
+    folder = _folder(data, "junyi2015", ("junyi_Exercise_table.csv",))
+    graph, removed = repaired(read_raw(folder / "junyi_Exercise_table.csv"))
+    named = {"learner": "student", "concept": "exercise", "correct": "score"}
+    logs = load(folder / "conecd_junyi_responses_named.parquet", "table", Opening(mapping=named))
+    ordered = {"learner": "student", "concept": "exercise", "order": "step", "correct": "correct"}
+    sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", Opening(mapping=ordered))
+    models = _from_samples(responses_of(sequences.table))
+    choices = Choices(minimum=10, seed=seed)
+    made = prepare(logs.table, graph, choices, origin=_origin(logs), models=models)
+    notes = (
+        f"The graph is the experts', {len(removed)} faults repaired (cycles, self-loops, repeats).",
+        "Names and order of answers come from different samples: mastery at the start is each exercise's own, learning "
+        "rate, guess and slip are one for all.",
+    )
+    return Dataset(made, logs, notes)
+
+
+def _from_samples(sequences: Responses) -> Models:
+    """The models of learners: pace from the sequences, all exercises together; the start from first answers."""
+
+    def models(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
+        # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
+        tracing, factors = (
+            fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model
+            for name, half in zip(("bkt", "pfa"), halves(sequences, settings.seed), strict=True)
+        )
+        assert isinstance(tracing, BKT)
+        assert isinstance(factors, PFA)
+        learn_, guess, slip = (float(values[-1]) for values in (tracing.learn, tracing.guess, tracing.slip))
+        size = len(ours.concepts) + 1
+        chance = [_filled(first_answers(half)) for half in (ours, theirs)]
+        known = np.clip((chance[0] - guess) / (1 - slip - guess), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+        learnt, guessed, slipped = (np.full(size, value) for value in (learn_, guess, slip))
+        sure = np.clip(chance[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+        success, failure = (np.full(size, float(values[-1])) for values in (factors.success, factors.failure))
+        found = {"learn": learn_, "guess": guess, "slip": slip, "decay": factors.decay}
+        return (
+            BKT(known, learnt, guessed, slipped, ours.concepts),
+            PFA(np.log(sure / (1 - sure)), success, failure, factors.decay, ours.concepts),
+            {"of all exercises together": found},
+        )
+
+    return models
+
+
+def _filled(chance: Any) -> Any:
+    """Chances with the mean where nobody answered, and that mean once more, for what is not in the data at all."""
+    mean = float(np.nanmean(chance))
+    return np.append(np.where(np.isnan(chance), mean, chance), mean)
+
+
+def _origin(logs: Logs) -> Mapping[str, Any]:
+    return {"format": logs.source, "account": logs.account.as_dict()}
+
+
+def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:
+    """The folder of a data set: the one given, or its own in there."""
+    if not data.is_dir():
+        raise InputError(f"{data} is not a folder", fix="name the folder of the data with --data")
+    folder = data / name if (data / name).is_dir() else data
+    for file in files:
+        if not (folder / file).exists():
+            raise InputError(f"{folder} has no {file}", fix="name the folder of the release with --data")
+    return folder
+
+
+def _one_of(folder: Path, names: tuple[str, ...]) -> Path:
+    found = next((folder / name for name in names if (folder / name).exists()), None)
+    if found is None:
+        raise InputError(f"{folder} has none of {', '.join(names)}", fix="name the folder of the release with --data")
+    return found
+
+
+def retained(dataset: Dataset) -> np.ndarray:
+    """Which rows of the log are in the retained episodes: the paper's denominator."""
+    rows, kept = (_places(one) for one in (dataset.logs.table, dataset.prepared.episodes))
+    return np.isin(rows, kept)
+
+
+def _places(table: pl.DataFrame) -> np.ndarray:
+    """A number for each event, by learner and position, that stays the same when others are left out."""
+    return table["learner"].to_physical().to_numpy().astype(np.int64) << 32 | table["order"].to_numpy()
+
+
+DATASETS: dict[str, Callable[[Path, int], Dataset]] = {
+    "junyi": junyi,
+    "xes3g5m": xes3g5m_data,
+    "assistments-2009": assistments_2009,
+    "junyi-2015": junyi_2015,
+}

@@ -1,0 +1,1 @@
+"""What a log shows: how often right answers bring no gain of mastery, and for whom."""

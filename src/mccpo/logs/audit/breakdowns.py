@@ -1,0 +1,161 @@
+"""The rates of an audit by level: of each concept, group, month and so on, and how groups compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mccpo.logs.audit import levels as ways
+from mccpo.logs.audit.clustered import Difference, Rate, compare, rates, sums_by
+from mccpo.logs.audit.counting import Counts, Judged, Rows, count, flags_of, of_learners
+from mccpo.logs.audit.levels import NOT_KNOWN, Levels
+from mccpo.logs.table import BETWEEN_CONCEPTS, GROUP
+
+
+@dataclass(frozen=True)
+class Level:
+    """One concept, group, month or the like: what was counted there, and how it compares with the reference level."""
+
+    label: str
+    interactions: int
+    learners: int
+    correct: float
+    rates: Mapping[str, Rate]
+    against: Mapping[str, Difference] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "level": self.label,
+            "interactions": self.interactions,
+            "learners": self.learners,
+            "correct": self.correct,
+            "rates": {name: rate._asdict() for name, rate in self.rates.items()},
+            "against": {name: difference._asdict() for name, difference in self.against.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The rates by level; `reference` is the level that the others are compared with."""
+
+    name: str
+    title: str
+    levels: tuple[Level, ...]
+    reference: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        told = [level.as_dict() for level in self.levels]
+        return {"title": self.title, "reference": self.reference, "levels": told}
+
+
+def broken_down(
+    table: pl.DataFrame,
+    rows: Rows,
+    found: Mapping[str, Judged],
+    learners: Counts,
+    by: Sequence[str] | None,
+    hours_ahead: float,
+) -> Iterator[Breakdown]:
+    groups = [name for name in table.columns if name.startswith(GROUP)] if by is None else by
+    flags = flags_of(rows, found)
+    whole = pl.DataFrame({"who": np.arange(rows.learners, dtype=np.uint32), **learners})
+    for levels in _levels(table, groups, hours_ahead, learners):
+        of_learner = levels.codes if len(levels.codes) == rows.learners else of_learners(levels.codes, rows)
+        if of_learner is not None:
+            counted = whole.with_columns(pl.Series("level", of_learner.astype(np.uint32)))
+        else:
+            counted = count(flags, levels, list(found))
+        labels: Sequence[str] = levels.labels
+        if levels.name == "concept":
+            counted, labels = _taken_apart(counted, labels)
+        yield _summed(counted, levels, labels, list(found), compared=levels.name.startswith(GROUP))
+
+
+def _levels(table: pl.DataFrame, groups: Sequence[str], hours_ahead: float, learners: Counts) -> Iterator[Levels]:
+    yield from (
+        levels
+        for levels in (
+            ways.by_concept(table),
+            *(ways.by_group(table, column) for column in groups),
+            ways.by_accuracy(learners["correct"], learners["n"]),
+            ways.by_place(table),
+            *ways.by_time(table, hours_ahead),
+        )
+        if levels is not None
+    )
+
+
+def _taken_apart(counted: pl.DataFrame, labels: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Counts by learner and combination of concepts as counts by learner and each of the concepts."""
+    parts = [sorted(set(label.split(BETWEEN_CONCEPTS))) for label in labels]
+    concepts = sorted({part for split in parts for part in split})
+    if len(concepts) == len(labels) and all(len(split) == 1 for split in parts):
+        return counted, list(labels)
+    place = {name: at for at, name in enumerate(concepts)}
+    belongs = pl.DataFrame(
+        [(code, place[part]) for code, split in enumerate(parts) for part in split],
+        schema={"level": counted.schema["level"], "concept": counted.schema["level"]},
+        orient="row",
+    )
+    single = counted.join(belongs, on="level").drop("level").rename({"concept": "level"})
+    return single.group_by("who", "level").agg(pl.all().sum()), concepts
+
+
+def _summed(
+    counted: pl.DataFrame, levels: Levels, labels: Sequence[str], measures: Sequence[str], *, compared: bool
+) -> Breakdown:
+    """The levels with their rates, from counts by learner and level."""
+    level, size = counted["level"].to_numpy(), len(labels)
+    n, correct, learners = (
+        np.bincount(level, values, minlength=size)
+        for values in (counted["n"].to_numpy(), counted["correct"].to_numpy(), None)
+    )
+    by_measure = {
+        name: rates(sums_by(level, size, counted[f"events_{name}"].to_numpy(), counted[f"known_{name}"].to_numpy()))
+        for name in measures
+    }
+    found = {
+        at: Level(
+            labels[at],
+            int(n[at]),
+            int(learners[at]),
+            float(correct[at] / n[at]),
+            {name: by_measure[name][at] for name in measures},
+        )
+        for at in np.flatnonzero(n).tolist()
+    }
+    if not compared or len(found) < 2:
+        return Breakdown(levels.name, levels.title, tuple(found.values()))
+    return _compared(counted, levels, found, measures)
+
+
+def _compared(counted: pl.DataFrame, levels: Levels, found: Mapping[int, Level], measures: Sequence[str]) -> Breakdown:
+    """Compares every level with that of most learners, whose group is known."""
+    named = [at for at, level in found.items() if level.label != NOT_KNOWN]
+    base = max(named, key=lambda at: found[at].learners)
+    told = []
+    for at, level in found.items():
+        against = {}
+        for name in measures if at != base else ():
+            pair = (level.rates[name], found[base].rates[name])
+            difference = compare(*pair, _correlation(counted, (at, base), pair, name))
+            if difference is not None:
+                against[name] = difference
+        told.append(replace(level, against=against))
+    return Breakdown(levels.name, levels.title, tuple(told), found[base].label)
+
+
+def _correlation(counted: pl.DataFrame, levels: tuple[int, int], pair: tuple[Rate, Rate], measure: str) -> float:
+    """How the two rates go together: not at all, unless learners are in both groups."""
+    sides = []
+    for level, rate in zip(levels, pair, strict=True):
+        residual = pl.col(f"events_{measure}") - (rate.rate or 0.0) * pl.col(f"known_{measure}")
+        sides.append(counted.filter(pl.col("level") == level).select("who", residual.alias("z")))
+    z, other = (side["z"].to_numpy() for side in sides)
+    both = sides[0].join(sides[1], on="who")
+    size = np.sqrt((z @ z) * (other @ other))
+    return float(both["z"].to_numpy() @ both["z_right"].to_numpy() / size) if size else 0.0

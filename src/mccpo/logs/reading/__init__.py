@@ -1,0 +1,1 @@
+"""From a log's files to the canonical table, with every row accounted for."""

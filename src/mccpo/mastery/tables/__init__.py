@@ -1,0 +1,1 @@
+"""Answers from the canonical table of logs. Needs polars."""

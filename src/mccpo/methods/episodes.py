@@ -1,0 +1,177 @@
+"""Whole episodes of whoever teaches: a learnt policy as it is executed, or a rule that a tutor follows.
+
+A learnt policy is executed without frontier mixing, and through the method's filter where it has one.
+Arrays are (…, episode): see `mccpo.methods.gradient.network` for why the batch comes last.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.rollout import network_of
+from mccpo.methods.masked import masked_softmax, sample
+from mccpo.methods.mc_cpo.spec import Method, execute
+
+EVALUATION_EPISODES = 200
+"""By which tables judge a policy that cannot be judged exactly."""
+
+
+def judged_by(env: Environment[Any]) -> float:
+    """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
+    return math.inf if isinstance(getattr(env, "env", env), FiniteEnvironment) else EVALUATION_EPISODES
+
+
+class Moment(NamedTuple):
+    """One step of many episodes: what was seen, done and brought about. `alive` is false once an episode has ended.
+
+    `chances` are those that the action was drawn by.
+    """
+
+    state: Any
+    obs: Observation
+    action: Int[Array, " episodes"]
+    step: TimeStep[Any]
+    alive: Bool[Array, " episodes"]
+    chances: Float[Array, "actions+1 episodes"]
+
+
+class Episodes(NamedTuple):
+    """What a policy did in episodes of its own, one entry an episode. `ret` and `costs` are discounted.
+
+    `unready` counts the steps that taught what was not ready by the environment's account, `untrue` those that taught
+    what the learner was in truth not ready for, where K is an estimate.
+    """
+
+    ret: Float[Array, " episodes"]
+    costs: Float[Array, "costs episodes"]
+    engagement: Float[Array, " episodes"]
+    gain: Float[Array, " episodes"]
+    violates: Bool[Array, " episodes"]
+    unready: Float[Array, " episodes"]
+    untrue: Float[Array, " episodes"]
+    length: Float[Array, " episodes"]
+
+
+class Actor(eqx.Module):
+    """Whoever teaches: chooses by what is seen of a learner, and may remember what it saw in the same episode."""
+
+    def begin(self, env: Environment[Any], episodes: int) -> Any:
+        """What is remembered before the first step of so many episodes, the batch last; nothing by default."""
+        del env, episodes
+        return ()
+
+    @abc.abstractmethod
+    def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
+        """The chance of every action, the no-op's last; `obs` is of all episodes, the batch last."""
+
+    def remember(self, env: Environment[Any], memory: Any, moment: Moment) -> Any:
+        """What is remembered after a step. It may go on what a tutor sees of it, and never on `state.latent`."""
+        del env, moment
+        return memory
+
+
+class NetworkActor(Actor):
+    """A learnt policy, as its method executes it."""
+
+    method: Method
+    parameters: Float[Array, " parameters"]
+    network: Network = eqx.field(static=True)
+
+    def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
+        del memory
+        mask = obs.action_mask | ~self.method.masked
+        logits, _ = self.network.apply(self.parameters, obs.features)
+        probs = masked_softmax(logits, mask, axis=0).probs
+        return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
+
+
+def perform(
+    env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
+) -> Any:
+    """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
+    beginning, playing = jax.random.split(key)
+    state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(beginning, episodes))
+
+    def act(carry: Any, draw: PRNGKeyArray) -> tuple[Any, Any]:
+        state, obs, alive, memory = carry
+        choosing, moving = jax.random.split(draw)
+        executed = actor.probabilities(env, memory, obs)
+        action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
+        keys = jax.random.split(moving, episodes)
+        step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
+        moment = Moment(state, obs, action, step, alive, executed)
+        after = (step.state, step.obs, alive & ~(step.terminated | step.truncated))
+        return (*after, actor.remember(env, memory, moment)), look(moment)
+
+    first = (state, obs, jnp.ones(episodes, bool), actor.begin(env, episodes))
+    return jax.lax.scan(act, first, jax.random.split(playing, env.horizon))[1]
+
+
+def trace(
+    env: Environment[Any],
+    method: Method,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+    look: Callable[[Moment], Any],
+) -> Any:
+    """What `look` made of every moment of a learnt policy's episodes, time first."""
+    return perform(env, NetworkActor(method, parameters, network_of(env)), key, episodes, look)
+
+
+def judge(
+    env: Environment[Any],
+    method: Method,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+) -> Episodes:
+    """What a learnt policy is worth in episodes played for the purpose."""
+    return judge_actor(env, NetworkActor(method, parameters, network_of(env)), key, episodes)
+
+
+def judge_actor(env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int) -> Episodes:
+    """What whoever teaches is worth in episodes played for the purpose."""
+    return summed(env, perform(env, actor, key, episodes, lambda moment: account(env, moment)))
+
+
+def account(env: Environment[Any], moment: Moment) -> Episodes:
+    """What one step adds to its episodes, undiscounted; nothing once they have ended."""
+    step, counts = moment.step, moment.alive.astype(jnp.float32)
+    which = jnp.array([name in env.constrained for name in env.cost_names])[:, None]
+    ready = jnp.vstack([jax.vmap(env.truly_ready, in_axes=-1, out_axes=-1)(moment.state), jnp.ones_like(moment.alive)])
+    return Episodes(
+        ret=counts * step.reward,
+        costs=counts * step.costs,
+        engagement=counts * step.reward,
+        gain=counts * step.gain,
+        violates=((step.costs > 0) & which).any(axis=0) & moment.alive,
+        unready=counts * step.unready,
+        untrue=counts * ~jnp.take_along_axis(ready, moment.action[None], axis=0)[0],
+        length=counts,
+    )
+
+
+def summed(env: Environment[Any], steps: Episodes) -> Episodes:
+    """Episodes from the account of their steps, time first."""
+    discount = env.gamma ** jnp.arange(steps.length.shape[0])
+    return Episodes(
+        ret=jnp.tensordot(discount, steps.ret, axes=1),
+        costs=jnp.tensordot(discount, steps.costs, axes=1),
+        engagement=steps.engagement.sum(axis=0),
+        gain=steps.gain.sum(axis=0),
+        violates=steps.violates.any(axis=0),
+        unready=steps.unready.sum(axis=0),
+        untrue=steps.untrue.sum(axis=0),
+        length=steps.length.sum(axis=0),
+    )

@@ -1,0 +1,231 @@
+"""MC-CPO on a PPO backbone: advantages per reward and cost, multipliers, clipped updates.
+
+Ascends the Lagrangian  J(π) - Σ λ_i (J_ci(π) - d_i)  over a masked neural policy. One iteration plays `rollout` steps
+in each of `environments` environments, estimates an advantage for the reward and for every cost (GAE, one value head
+each), moves the multipliers by the discounted costs of the episodes that ended, combines the advantages at the prices
+that the multipliers set, and takes `epochs` passes of clipped policy-gradient steps over the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env import Environment
+from mccpo.methods.gradient.gae import appraise
+from mccpo.methods.gradient.network import Network, adam
+from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, network_of, play
+from mccpo.methods.gradient.settings import PPOSettings
+from mccpo.methods.masked import masked_softmax
+from mccpo.methods.mc_cpo import multipliers as duals
+from mccpo.methods.mc_cpo.lagrangian import due_of, priced, reprice
+from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
+from mccpo.methods.mc_cpo.spec import Method
+
+# The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
+LARGEST_CHANGE = 20.0
+
+
+class PPOState(NamedTuple):
+    """Everything that a run needs to go on: with it, a resumed run is the same as an unbroken one."""
+
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+    parameters: Float[Array, " parameters"]
+    mean: Float[Array, " parameters"]
+    square: Float[Array, " parameters"]
+    multipliers: Multipliers
+    playing: Playing
+
+
+class Progress(NamedTuple):
+    """What an iteration looked like: means over the episodes that ended in it (NaN when none did)."""
+
+    ret: Float[Array, ""]
+    costs: Float[Array, " costs"]
+    gain: Float[Array, ""]
+    prerequisite_violation_rate: Float[Array, ""]
+    multipliers: Float[Array, " costs"]
+    frontier_events: Float[Array, ""]
+    violation_steps: Int[Array, ""]
+
+
+def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
+    """A run before its first iteration."""
+    key, weights, learners = jax.random.split(key, 3)
+    parameters = network_of(env).init(weights)
+    zero = jnp.zeros_like(parameters)
+    multipliers = duals.start(len(env.cost_names))
+    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, begin(env, sizes, learners))
+
+
+class Batch(NamedTuple):
+    """What the clipped update learns from: rows of time, all environments in each."""
+
+    features: Float[Array, "rows features batch"]
+    mask: Bool[Array, "rows actions batch"]
+    action: Int[Array, "rows batch"]
+    log_prob: Float[Array, "rows batch"]
+    weight: Float[Array, "rows batch"]
+    advantage: Float[Array, "rows batch"]
+    targets: Float[Array, "rows signals batch"]
+
+
+def objective(
+    network: Network,
+    settings: PPOSettings,
+    entropy_weight: Float[Array, ""],
+    parameters: Float[Array, " parameters"],
+    batch: Batch,
+) -> Float[Array, ""]:
+    """The loss: clipped surrogate weighted by π_old/π̃, squared error of the value heads, entropy bonus."""
+    batch = wide(batch)
+    seen = look(network, parameters, batch.features, batch.mask, batch.action)
+    ratio = jnp.exp(jnp.minimum(seen.log_prob - batch.log_prob, LARGEST_CHANGE))
+    surrogate = batch.weight * clipped(ratio, batch.advantage, settings.clip)
+    misses = 0.5 * ((seen.values - batch.targets) ** 2).mean(axis=1).sum()
+    return -surrogate.mean() + settings.value_weight * misses - entropy_weight * seen.entropy.mean()
+
+
+def wide(batch: Any) -> Any:
+    """A batch whose rows of time and environments are one long axis, the last."""
+    return jax.tree.map(lambda rows: jnp.moveaxis(rows, 0, -2).reshape(*rows.shape[1:-1], -1), batch)
+
+
+class Look(NamedTuple):
+    """What a network makes of a batch: its policy, what it says of the actions taken, its values."""
+
+    log_probs: Float[Array, "actions batch"]
+    probs: Float[Array, "actions batch"]
+    log_prob: Float[Array, " batch"]
+    entropy: Float[Array, " batch"]
+    values: Float[Array, "signals batch"]
+
+
+def look(
+    network: Network,
+    parameters: Float[Array, " parameters"],
+    features: Float[Array, "features batch"],
+    mask: Bool[Array, "actions batch"],
+    action: Int[Array, " batch"],
+) -> Look:
+    """A network's policy and values on a batch; `log_probs` are 0 outside the mask."""
+    logits, values = network.apply(parameters, features)
+    policy = masked_softmax(logits, mask, axis=0)
+    log_probs = jnp.where(mask, policy.log_probs, 0.0)  # not -inf, which times a gradient of 0 would be NaN
+    pick = jnp.arange(network.actions)[:, None] == action
+    log_prob = jnp.where(pick, log_probs, 0.0).sum(axis=0)
+    return Look(log_probs, policy.probs, log_prob, -(policy.probs * log_probs).sum(axis=0), values)
+
+
+def clipped(
+    ratio: Float[Array, " batch"], advantage: Float[Array, " batch"], clip: Float[Array, ""] | float
+) -> Float[Array, " batch"]:
+    """PPO's surrogate: no reward for moving a probability further than `clip`."""
+    return jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - clip, 1.0 + clip) * advantage)
+
+
+def iterate(
+    env: Environment[Any],
+    sizes: Sizes,
+    method: Method,
+    budgets: Budgets,
+    settings: PPOSettings,
+    state: PPOState,
+    share: Float[Array, ""],
+) -> tuple[PPOState, Progress]:
+    """One iteration at `share` of training: play, price, learn."""
+    key, playing_key, shuffling = jax.random.split(state.key, 3)
+    network = network_of(env)
+    now = exploring(method, settings, share)
+    playing, rollout = play(env, sizes, now, network, state.parameters, state.playing, playing_key)
+    multipliers = reprice(env, method, budgets, settings, state.multipliers, rollout)
+    prices = method.shaping + multipliers.value
+    due = due_of(env, budgets, settings, state.playing, rollout)
+    found = appraise(env, network, budgets, settings, state.parameters, playing, rollout, share)
+    batch = batch_of(rollout, priced(found.advantages, prices, due), found.targets)
+    fitted = Fitted(state.parameters, state.mean, state.square)
+    fitted = learn(network, sizes, settings, fitted, state.iteration, batch, shuffling, share)
+    after = PPOState(key, state.iteration + 1, *fitted, multipliers, playing)
+    return after, progress_of(rollout, multipliers.value)
+
+
+def exploring(method: Method, settings: PPOSettings, share: Float[Array, ""]) -> Method:
+    """The method as it plays at this share of training: its frontier rate falls to zero at `frontier_end`.
+
+    Where much lies on the frontier, the costs of episodes that went there say little about the policy's own.
+    """
+    rate = method.frontier_rate * jnp.maximum(1.0 - share / settings.frontier_end, 0.0)
+    return eqx.tree_at(lambda one: one.frontier_rate, method, rate)
+
+
+def batch_of(
+    rollout: Rollout, advantage: Float[Array, "time batch"], targets: Float[Array, "time signals batch"]
+) -> Batch:
+    """What the clipped update learns from."""
+    return Batch(
+        rollout.features, rollout.mask, rollout.action, rollout.log_prob, rollout.weight, advantage, targets
+    )  # fmt: skip
+
+
+class Fitted(NamedTuple):
+    """Parameters and Adam's moments of them."""
+
+    parameters: Float[Array, " parameters"]
+    mean: Float[Array, " parameters"]
+    square: Float[Array, " parameters"]
+
+
+# A loss of parameters on some rows of a batch; the batch is any tree of arrays with time first, environments last.
+Objective = Callable[[Network, PPOSettings, Float[Array, ""], Float[Array, " parameters"], Any], Float[Array, ""]]
+
+
+def learn(
+    network: Network,
+    sizes: Sizes,
+    settings: PPOSettings,
+    fitted: Fitted,
+    iteration: Int[Array, ""],
+    batch: Any,
+    key: PRNGKeyArray,
+    share: Float[Array, ""],
+    loss: Objective = objective,
+) -> Fitted:
+    """Steps of Adam down a loss, over shuffled minibatches of all epochs."""
+    rate = settings.learning_rate * jnp.maximum(1.0 - share, 0.05)
+    entropy_weight = settings.entropy * jnp.maximum(1.0 - share / settings.entropy_end, 0.0)
+    minibatches = sizes.rollout // sizes.rows
+    orders = jax.vmap(lambda one: jax.random.permutation(one, sizes.rollout))(jax.random.split(key, sizes.epochs))
+
+    def update(carry: Any, rows: Int[Array, " rows"]) -> tuple[Any, None]:
+        parameters, mean, square, step = carry
+        part = jax.tree.map(lambda leaf: leaf[rows], batch)
+        gradient = jax.grad(loss, argnums=3)(network, settings, entropy_weight, parameters, part)
+        length = jnp.sqrt((gradient**2).sum())
+        gradient = gradient * jnp.minimum(1.0, settings.gradient_norm / (length + 1e-8))
+        change, mean, square = adam(gradient, mean, square, step + 1.0, rate)
+        return (parameters + change, mean, square, step + 1.0), None
+
+    done = (iteration * sizes.epochs * minibatches).astype(jnp.float32)
+    (*after, _), _ = jax.lax.scan(update, (*fitted, done), orders.reshape(-1, sizes.rows))
+    return Fitted(*after)
+
+
+def progress_of(rollout: Rollout, prices: Float[Array, " costs"]) -> Progress:
+    """What an iteration looked like, at the prices of the costs that were in force."""
+    episodes = rollout.ended.sum()
+    totals = rollout.totals.sum(axis=(0, 2)) / episodes
+    return Progress(
+        ret=totals[0],
+        costs=totals[1:],
+        gain=rollout.gain.sum() / episodes,
+        prerequisite_violation_rate=rollout.unready.mean(),
+        multipliers=prices,
+        frontier_events=rollout.frontier.sum().astype(jnp.float32),
+        violation_steps=rollout.unready.sum(),
+    )

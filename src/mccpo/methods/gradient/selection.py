@@ -1,0 +1,149 @@
+"""Which of the policies that a run passes through is its result.
+
+The final policy is chosen by validation episodes of their own. Looks during training pick finalists among the averaged
+policies; many more episodes then decide between these: the highest return among those that meet every budget, with a
+margin for chance, or else the one that misses them least. Episodes by which a policy is later judged play no part in
+this. Every learner's policies are selected in this way, so that methods differ by how they learn and by nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mccpo.env import Environment
+from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkActor, judge_actor, judged_by
+from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods.gradient.margin import FINAL_EPISODES, as_long, error_of
+from mccpo.methods.gradient.ppo import Progress
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.mc_cpo.spec import Method
+
+FINALISTS = 6
+
+
+class Finalists(NamedTuple):
+    """The policies that validation liked best so far."""
+
+    score: Float[Array, " finalists"]
+    parameters: Float[Array, "finalists parameters"]
+
+
+class NeuralState(NamedTuple):
+    """A run (a `RunState` of its learner), the running average of its parameters, and its finalists."""
+
+    run: Any
+    average: Float[Array, " parameters"]
+    finalists: Finalists
+    validating: PRNGKeyArray
+
+
+def start(env: Environment[Any], sizes: Sizes, learner: Learner, key: PRNGKeyArray) -> NeuralState:
+    """A run before its first iteration."""
+    training, validating = jax.random.split(key)
+    run = learner.start(env, sizes, training)
+    # Of a type that stays as it is: a weak one would turn strong in the first point, and the second compile anew.
+    nothing = jnp.full(FINALISTS, -jnp.inf, jnp.float32)
+    finalists = Finalists(nothing, jnp.tile(run.parameters, (FINALISTS, 1)))
+    return NeuralState(run, run.parameters, finalists, validating)
+
+
+def advance(
+    env: Environment[Any],
+    sizes: Sizes,
+    learner: Learner,
+    budgets: Budgets,
+    state: NeuralState,
+    total: Float[Array, ""],
+    iterations: int,
+    validation: int,
+) -> tuple[NeuralState, Progress]:
+    """Some iterations of one run, and one look at the averaged policy they end with."""
+    averaging = learner.settings.averaging
+
+    def one(carry: Any, _: None) -> tuple[Any, Progress]:
+        run, average = carry
+        run, progress = learner.iterate(env, sizes, budgets, run, run.iteration / total)
+        return (run, averaging * average + (1 - averaging) * run.parameters), progress
+
+    (run, average), progress = jax.lax.scan(one, (state.run, state.average), length=iterations)
+    validating, key = jax.random.split(state.validating)
+    # Its errors are larger, so that it asks for fewer of them: a look need only find who is worth it.
+    caution, share = learner.settings.look_caution, run.iteration / total
+    score = scored(env, learner, budgets, caution, average, key, as_long(env, validation), share)
+    point = jax.tree.map(partial(jnp.nanmean, axis=0), progress)
+    point = point._replace(violation_steps=progress.violation_steps.sum(axis=0))
+    return NeuralState(run, average, enter(state.finalists, score, average), validating), point
+
+
+def conclude(
+    env: Environment[Any], learner: Learner, budgets: Budgets, state: NeuralState
+) -> Float[Array, " parameters"]:
+    """The final policy: the finalist of the best score in episodes of its own, many more than of a look.
+
+    A look's best is best by luck too; fresh episodes take that luck away. Without budgets it is the newest policy.
+    """
+    caution = learner.settings.caution
+
+    def among(finalists: Finalists) -> Float[Array, " parameters"]:
+        keys = jax.random.split(state.validating, FINALISTS)
+
+        def score(one: Any) -> Float[Array, ""]:
+            parameters, key = one
+            return scored(env, learner, budgets, caution, parameters, key, as_long(env, FINAL_EPISODES), jnp.zeros(()))
+
+        return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
+
+    return jax.lax.cond(learner.playing(env).constrained > 0, among, lambda _: state.average, state.finalists)
+
+
+def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array, " parameters"]) -> Finalists:
+    """The finalists after a look: the new policy takes the place of the worst, if it is no worse."""
+    worst = finalists.score.argmin()
+    takes = (jnp.arange(FINALISTS) == worst) & (score >= finalists.score)
+    return Finalists(
+        jnp.where(takes, score, finalists.score), jnp.where(takes[:, None], parameters, finalists.parameters)
+    )
+
+
+def scored(
+    env: Environment[Any],
+    learner: Learner,
+    budgets: Budgets,
+    caution: Float[Array, ""] | float,
+    parameters: Float[Array, " parameters"],
+    key: PRNGKeyArray,
+    episodes: int,
+    share: Float[Array, ""],
+) -> Float[Array, ""]:
+    """The score of a policy in episodes of its own: the learner's, where it has one, else that of all learners."""
+    actor = NetworkActor(learner.playing(env), parameters, learner.network(env))
+    own = learner.own_score(env, budgets, caution, actor, key, episodes)
+    if own is not None:
+        return own
+    return score_of(actor.method, budgets, caution, judge_actor(env, actor, key, episodes), share, judged_by(env))
+
+
+def score_of(
+    method: Method,
+    budgets: Budgets,
+    caution: Float[Array, ""] | float,
+    seen: Episodes,
+    share: Float[Array, ""],
+    later: float = EVALUATION_EPISODES,
+) -> Float[Array, ""]:
+    """Return where the budgets are met with a margin, minus the worst excess elsewhere; the newest without budgets.
+
+    The margin is `caution` standard errors of the difference between this mean and that of an evaluation by `later`
+    episodes: what chance can do to a policy that is as good as it looks.
+    """
+    error = error_of(seen.costs.std(axis=1), seen.ret.shape[0], later)
+    J_c = seen.costs.mean(axis=1) + caution * error
+    excess = jnp.where(budgets.active > 0, (J_c - budgets.limit) / budgets.scale, -jnp.inf).max()
+    bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
+    return jnp.where(method.constrained > 0, bounded, share)

@@ -1,0 +1,219 @@
+"""Training of neural learners: all methods and seeds of a table by one compiled program.
+
+On CPU the program holds one run, and one thread per core calls it run after run, which is faster there than a vmapped
+one; on an accelerator one vmapped call takes all runs. Because a method is data, both compile once for all methods.
+
+Which of a run's policies is its result: see `mccpo.methods.gradient.selection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from mccpo.env import Environment
+from mccpo.errors import InputError
+from mccpo.methods import engine
+from mccpo.methods.engine import Snapshot
+from mccpo.methods.episodes import Episodes, NetworkActor, judge_actor
+from mccpo.methods.gradient import selection
+from mccpo.methods.gradient.gradient_method import Learner, PrimalDual
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.ppo import Progress
+from mccpo.methods.gradient.rollout import Sizes, network_of
+from mccpo.methods.gradient.selection import NeuralState
+from mccpo.methods.gradient.settings import PPOSettings
+from mccpo.methods.mc_cpo.multipliers import Budgets, budgets_of
+from mccpo.methods.mc_cpo.spec import Method, MethodSpec, as_numbers
+
+ITERATIONS = 3  # between two looks by validation
+EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
+BLOCK = 1000  # episodes of a policy that are judged in one call, between which Ctrl-C is heard
+
+
+@dataclass(frozen=True)
+class NeuralPlan:
+    """How long and how to train: `steps` of the environment a run, looked at by validation every few iterations."""
+
+    steps: int = 1_000_000
+    seeds: int = 10
+    seed: int = 0
+    sizes: Sizes = field(default_factory=Sizes)
+    settings: PPOSettings = field(default_factory=PPOSettings)
+    validation: int = 128
+
+    def __post_init__(self) -> None:
+        engine.check_plan(self.seed, steps=self.steps, seeds=self.seeds, validation=self.validation)
+
+    @property
+    def points(self) -> int:
+        return -(-self.steps // (ITERATIONS * self.sizes.steps))
+
+    @property
+    def iterations(self) -> int:
+        return self.points * ITERATIONS
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralRuns:
+    """What training gave. Leading axes are methods and seeds; policies are flat parameter vectors of `network_of(env)`.
+
+    `selected` is the policy that validation chose, `last` the averaged one that training ended with.
+    """
+
+    selected: Float[np.ndarray, "methods seeds parameters"]
+    last: Float[np.ndarray, "methods seeds parameters"]
+    multipliers: Float[np.ndarray, "methods seeds costs"]
+    curves: Progress
+    steps: Int[np.ndarray, " points"]
+
+
+class Variant(NamedTuple):
+    """A learner in one setting under one set of budgets: what is trained with every seed."""
+
+    learner: Learner
+    budgets: dict[str, float]
+
+
+def train_neural(
+    env: Environment[Any],
+    methods: Sequence[MethodSpec],
+    budgets: dict[str, float],
+    plan: NeuralPlan,
+    *,
+    resume: engine.Arrays | None = None,
+    after_point: Callable[[Snapshot[NeuralState, Progress]], None] | None = None,
+) -> NeuralRuns:
+    """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
+    engine.check_methods(methods)
+    variants = [Variant(PrimalDual(as_numbers(spec, env), settings=plan.settings), budgets) for spec in methods]
+    return train_variants(env, variants, plan, resume=resume, after_point=after_point)
+
+
+def train_variants(
+    env: Environment[Any],
+    variants: Sequence[Variant],
+    plan: NeuralPlan,
+    *,
+    resume: engine.Arrays | None = None,
+    after_point: Callable[[Snapshot[NeuralState, Progress]], None] | None = None,
+) -> NeuralRuns:
+    """Trains learners of one kind, which differ in numbers and budgets, with every seed, by one compiled program.
+
+    The leading axes of what comes back are variants and seeds.
+    """
+    runs = engine.stacked([_Run(one.learner, budgets_of(env, one.budgets)) for one in variants], plan.seeds)
+    env = engine.as_arrays(env)
+    first = engine.starts(selection.start, (env, plan.sizes, variants[0].learner), len(variants), plan.seeds, plan.seed)
+    total = jnp.asarray(plan.iterations, jnp.float32)
+    context = _Context(env, plan.sizes, total, plan.validation)
+    begin = engine.begin(_step, context, runs, first, plan.points, resume)
+    end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
+    chosen = engine.each(_conclude, context, runs, end.states)
+    shape = (len(variants), plan.seeds)
+
+    def split(leaf: Any) -> Any:
+        return np.asarray(leaf).reshape(*shape, *leaf.shape[1:])
+
+    return NeuralRuns(
+        selected=split(chosen),
+        last=split(end.states.average),
+        multipliers=split(variants[0].learner.prices(end.states.run)),
+        curves=engine.gather(end, shape),
+        steps=np.arange(1, plan.points + 1) * ITERATIONS * plan.sizes.steps,
+    )
+
+
+def evaluate_neural(
+    env: Environment[Any],
+    methods: Sequence[MethodSpec],
+    parameters: Float[np.ndarray, "methods seeds parameters"],
+    *,
+    episodes: int,
+    seed: int,
+) -> Episodes:
+    """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
+    playing = [as_numbers(spec, env) for spec in engine.check_methods(methods)]
+    return evaluate_policies(env, playing, network_of(env), parameters, episodes=episodes, seed=seed)
+
+
+def evaluate_policies(
+    env: Environment[Any],
+    playing: Sequence[Method],
+    network: Network,
+    parameters: Float[np.ndarray, "variants seeds parameters"],
+    *,
+    episodes: int,
+    seed: int,
+) -> Episodes:
+    """Plays fresh episodes with the policies of a network, each as its method plays.
+
+    Many episodes are played in blocks, and the n-th is the same however many there are.
+    """
+    engine.check_plan(seed, episodes=episodes)
+    expected = (len(playing), network.size)
+    if parameters.ndim != 3 or (len(parameters), parameters.shape[2]) != expected:
+        raise InputError(
+            f"the policies have the shape {parameters.shape}", fix=f"give ({expected[0]}, seeds, {expected[1]})"
+        )
+    env = engine.as_arrays(env)
+    runs = engine.stacked(playing, parameters.shape[1])
+    flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
+    blocks = []
+    for block in range(-(-episodes // BLOCK)):
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), EVALUATION + block), len(flat))
+        blocks.append(jax.device_get(_judge_all(env, network, runs, flat, keys, min(episodes, BLOCK))))
+
+    def joined(*leaves: np.ndarray) -> np.ndarray:
+        whole = np.concatenate(leaves, axis=-1)[..., :episodes]
+        return whole.reshape(*parameters.shape[:2], *whole.shape[1:])
+
+    return jax.tree.map(joined, *blocks)
+
+
+class _Context(NamedTuple):
+    """What all runs of a table share; the whole numbers fix the program."""
+
+    env: Environment[Any]
+    sizes: Sizes
+    total: Float[Array, ""]
+    validation: int
+
+
+class _Run(NamedTuple):
+    """What one run has of its own."""
+
+    learner: Learner
+    limits: Budgets
+
+
+def _step(context: _Context, run: _Run, state: NeuralState) -> tuple[NeuralState, Progress]:
+    env, sizes, total, validation = context
+    return selection.advance(env, sizes, run.learner, run.limits, state, total, ITERATIONS, validation)
+
+
+def _conclude(context: _Context, run: _Run, state: NeuralState) -> Float[Array, " parameters"]:
+    return selection.conclude(context.env, run.learner, run.limits, state)
+
+
+@eqx.filter_jit
+def _judge_all(
+    env: Environment[Any],
+    network: Network,
+    runs: Method,
+    parameters: Float[Array, "runs parameters"],
+    keys: Any,
+    episodes: int,
+) -> Episodes:
+    def one(run: Any) -> Episodes:
+        method, policy, key = run
+        return judge_actor(env, NetworkActor(method, policy, network), key, episodes)
+
+    return jax.lax.map(one, (runs, parameters, keys))

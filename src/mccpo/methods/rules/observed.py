@@ -1,0 +1,111 @@
+"""What a tutor sees of its learners, taken out of the observation in one place; never what is latent.
+
+Arrays are (…, episode), as in `mccpo.methods.episodes`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from mccpo.env import Environment, Observation
+from mccpo.env.finite.binary import BinaryMastery
+from mccpo.env.tutor import Tutoring
+from mccpo.env.tutor.activities import PRACTICE, Activity
+from mccpo.errors import DoesNotApply
+from mccpo.methods.episodes import Moment
+
+Taught: TypeAlias = BinaryMastery | Tutoring[Any]
+"""Environments in which concepts of a curriculum are taught, at whatever grain mastery comes."""
+
+NOTHING = -1
+
+
+def taught_in(env: Environment[Any]) -> Taught:
+    """The environment in which concepts are taught, whatever is wrapped around it."""
+    inner: Any = env
+    while not isinstance(inner, BinaryMastery | Tutoring):
+        if not hasattr(inner, "env"):
+            raise DoesNotApply(
+                f"{env.name} teaches no concepts of a curriculum", fix="leave the tutor's rule out there"
+            )
+        inner = inner.env
+    return inner
+
+
+def activities_of(env: Environment[Any]) -> tuple[Activity, ...]:
+    """What can be done with each concept, in the order of the actions."""
+    inner = taught_in(env)
+    return (inner.activities if isinstance(inner, Tutoring) else ()) or (PRACTICE,)
+
+
+def concept_of(env: Environment[Any]) -> Int[np.ndarray, " actions"]:
+    """The position of the concept that each action teaches, `NOTHING` where it teaches none."""
+    lessons = np.repeat(np.arange(len(taught_in(env).curriculum)), len(activities_of(env)))
+    return np.pad(lessons, (0, env.num_actions - len(lessons)), constant_values=NOTHING)
+
+
+def plain(env: Environment[Any]) -> Bool[np.ndarray, " actions"]:
+    """One action for each concept: the activity nearest to plain practice, by its gain."""
+    off = [abs(activity.gain - PRACTICE.gain) for activity in activities_of(env)]
+    nearest = np.arange(len(off)) == np.argmin(off)
+    lessons = np.tile(nearest, len(taught_in(env).curriculum))
+    return np.pad(lessons, (0, env.num_actions - len(lessons)))
+
+
+def mastery(env: Environment[Any], obs: Observation) -> Float[Array, "concepts episodes"]:
+    """K as the tutor sees it."""
+    return obs.features[: len(taught_in(env).curriculum)]
+
+
+def over_actions(env: Environment[Any], K: Float[Array, "concepts episodes"]) -> Float[Array, "actions episodes"]:
+    """The mastery of the concept that each action teaches; 1 where it teaches none."""
+    return jnp.pad(K, ((0, 1), (0, 0)), constant_values=1.0)[concept_of(env)]
+
+
+def steps_taken(env: Environment[Any], obs: Observation) -> Int[Array, " episodes"]:
+    """The steps of the episode so far."""
+    inner = taught_in(env)
+    return jnp.round(obs.features[inner.num_features - 1] * inner.horizon).astype(jnp.int32)
+
+
+def succeeded(env: Environment[Any], moment: Moment) -> Bool[Array, " episodes"]:
+    """Whether the learner's answer was right, by its record; without one, whether mastery was seen to rise."""
+    record = _record(moment.step.state)
+    if record is not None:
+        return record
+    before, after = mastery(env, moment.obs), mastery(env, moment.step.obs)
+    return (after > before).any(axis=0)
+
+
+def _record(state: Any) -> Bool[Array, " episodes"] | None:
+    """The last answer in a state or in what it wraps, passing by what no tutor sees."""
+    for name in getattr(state, "_fields", ()):
+        if name == "correct":
+            found: Bool[Array, " episodes"] = state.correct
+            return found
+        if name != "latent" and (inner := _record(getattr(state, name))) is not None:
+            return inner
+    return None
+
+
+def evenly(chosen: Bool[Array, "actions episodes"]) -> Float[Array, "actions+1 episodes"]:
+    """The same chance for every chosen action, and none for the no-op."""
+    weights = chosen.astype(jnp.float32)
+    return jnp.pad(weights / weights.sum(axis=0), ((0, 1), (0, 0)))
+
+
+def highest(
+    score: Float[Array, "actions episodes"], among: Bool[Array, "actions episodes"]
+) -> Bool[Array, "actions episodes"]:
+    """Those of the best score among some, more than one where they are equal."""
+    held = jnp.where(among, score, -jnp.inf)
+    return among & (held == held.max(axis=0))
+
+
+def first(among: Bool[Array, "actions episodes"]) -> Bool[Array, "actions episodes"]:
+    """The first of some, in the order of the actions."""
+    return among & (jnp.cumsum(among, axis=0) == 1)

@@ -1,0 +1,182 @@
+"""What the tables of a benchmark's report are made of: heads, rows, cells, and what each is sorted by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mccpo.report import numbers
+from mccpo.report.benchmark.data import Cell, Measure, Pair
+from mccpo.report.benchmark.words import KINDS
+from mccpo.report.figures.drawing import MUTED, RULE
+from mccpo.report.markup import Html, el, join
+from mccpo.report.tables.cells import measured_text
+from mccpo.report.tables.finding import OUR_METHOD
+from mccpo.report.vocabulary import method_label
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column: what it says, and whether its first sorting has the small ones first."""
+
+    text: str
+    below: str = ""
+    ascending: bool = False
+    sorted: bool = False
+
+
+def table(heads: Sequence[Head], rows: Sequence[Html], kind: str) -> Html:
+    """A table that sorts by its heads."""
+    cells = [
+        el(
+            "th",
+            head.text,
+            el("small", head.below) if head.below else None,
+            scope="col",
+            data_first="ascending" if head.ascending else "descending",
+            aria_sort="descending" if head.sorted else None,
+        )
+        for head in heads
+    ]
+    found = el(
+        "table", el("thead", el("tr", *cells)), el("tbody", join(*rows, between="\n")), class_=f"sortable {kind}"
+    )
+    # A wide table scrolls in a box of its own, which can be reached by keyboard.
+    return el("div", found, class_="scroll", tabindex="0", role="region", aria_label="Table")
+
+
+def row(method: str, cells: Sequence[Html]) -> Html:
+    """A row, which stands out where it is MC-CPO's."""
+    return el("tr", *cells, class_="our" if method == OUR_METHOD else None)
+
+
+def missing() -> Html:
+    """Where there is no number."""
+    return el("td", NONE, data_sort="")
+
+
+def method_head(method: str, kind: str, told: str = "") -> Html:
+    """The name of a method, what kind it is, and what became of it where that has to be said."""
+    label = method_label(method)
+    below = el("small", told, class_="differs" if told.startswith("✗") else None) if told else None
+    return el("th", label, el("small", KINDS.get(kind, kind)), below, scope="row", data_sort=label)
+
+
+def number(value: float | None, show: Callable[[float], str], cell: Cell | None = None) -> Html:
+    """A number as `show` writes it."""
+    text = NONE if value is None else show(value)
+    return el("td", link(cell, text), data_sort=key(value))
+
+
+def metric(cell: Cell, name: str) -> Html:
+    """A metric of a cell: its mean and spread, or a count of seeds."""
+    found = cell.values.get(name)
+    if found is None:
+        return missing()
+    return el("td", link(cell, measured_text(name, found)), data_sort=key(found.mean))
+
+
+def mean(cell: Cell, name: str, show: Callable[[float], str] = numbers.number) -> Html:
+    """The mean of a metric of a cell alone."""
+    found = cell.values.get(name)
+    return number(found.mean if found else None, show, cell)
+
+
+def seeds(cell: Cell, name: str) -> Html:
+    """Of all seeds, those that came to nothing among them, how many a metric of yes or no holds for."""
+    found = cell.values.get(name)
+    if found is None:
+        return missing()
+    held = round(sum(found.per_seed))
+    return el("td", link(cell, f"{held}/{cell.seeds}"), data_sort=key(held / cell.seeds))
+
+
+def score(pair: Pair, measure: Measure, *notes: Html) -> Html:
+    """A score of a method on an environment, its mean and spread; none where no seed came to anything."""
+    found = pair.score(measure) if any(cell.done for cell in pair.cells) else None
+    if found is None:
+        return missing()
+    spread = "" if found.shown_std is None else f" ± {found.std:.3f}"
+    return el("td", link(pair.first, f"{found.mean:.3f}{spread}"), *notes, data_sort=key(found.mean))
+
+
+def met(cells: Sequence[Cell], cell: Cell | None = None) -> Html:
+    """Of how many seeds, at all κ, every budget is met."""
+    asked = sum(one.seeds for one in cells)
+    if not asked:
+        return missing()
+    within = sum(one.seeds_met for one in cells)
+    every = within == asked
+    told = el("span", f"{mark(every)} {within}/{asked}", class_="agrees" if every else "differs")
+    return el("td", link(cell, told), data_sort=key(within / asked))
+
+
+def estimate(
+    found: Mapping[str, Any] | None, name: str, colour: str, *, top: float = 1.0, middle: float | None = None
+) -> Html:
+    """A number that is said over all environments, with its interval in digits and drawn."""
+    if not found:
+        return missing()
+    value, (low, high) = found[name], found["ci"]
+    told = el("small", f"{low:.3f} to {high:.3f}")
+    drawn = interval(value, low, high, colour, top=top, middle=middle)
+    return el("td", f"{value:.3f} ", drawn, told, data_sort=key(value))
+
+
+def stated(found: Mapping[str, Any]) -> Html:
+    """An interquartile mean with its interval in digits alone, which takes less room."""
+    if not found:
+        return missing()
+    low, high = found["ci"]
+    between = unbroken(f"{low:.3f} to {high:.3f}")
+    return el("td", f"{found['iqm']:.3f}", el("small", between), data_sort=key(found["iqm"]))
+
+
+def interval(
+    value: float, low: float, high: float, colour: str, *, top: float = 1.0, middle: float | None = None
+) -> Html:
+    """A number from 0 to `top` with its interval, small enough for a row of a table."""
+    width = 96.0
+
+    def at(share: float) -> str:
+        return f"{3 + (width - 6) * min(max(share / top, 0.0), 1.0):.1f}"
+
+    def line(start: str, end: str, top: str, bottom: str, stroke: str, thick: str) -> Html:
+        return el("line", x1=start, x2=end, y1=top, y2=bottom, stroke=stroke, stroke_width=thick)
+
+    parts = [line(at(0), at(top), "6", "6", RULE, "1")]
+    if middle is not None:
+        parts.append(line(at(middle), at(middle), "0", "12", MUTED, "1"))
+    parts.append(line(at(low), at(high), "6", "6", colour, "2.4"))
+    parts.append(el("circle", cx=at(value), cy="6", r="3.2", fill=colour))
+    return el("svg", *parts, viewBox=f"0 0 {width:g} 12", width=f"{width:g}", height="12", aria_hidden="true")
+
+
+def text(words: str) -> Html:
+    """Words, by which a column is sorted too."""
+    return el("td", words, data_sort=words)
+
+
+def link(cell: Cell | None, shown: str) -> Html:
+    """A number as a link to the run behind it, where its folder is there."""
+    if cell is None or not cell.folder or shown == NONE:
+        return join(shown)
+    return el("a", shown, href=cell.folder)
+
+
+def unbroken(words: str) -> str:
+    """Words that stay on one line where columns are narrow."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def mark(good: bool) -> str:
+    """A sign, so that colour is never needed to read it."""
+    return "✓" if good else "✗"
+
+
+def key(value: float | None) -> str:
+    """What a cell is sorted by; nothing where it has no value, which puts it last."""
+    return "" if value is None else repr(float(value))

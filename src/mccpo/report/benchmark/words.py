@@ -1,0 +1,159 @@
+"""The words of a benchmark's report: its title, its protocol, what its columns mean, names of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mccpo.report.benchmark.data import Board, Pair, Place
+from mccpo.report.vocabulary import method_label
+
+KINDS = {"learner": "learns", "tutor": "rule", "solver": "given the model", "outside": "outside agent"}
+STATUS = {
+    "crashed": "✗ crashed",
+    "diverged": "✗ diverged",
+    "timed out": "✗ timed out",
+    "does not apply": "– does not apply",
+}
+"""A sign and a word for what is not done, so that colour is never needed to read it."""
+
+GLOSSARY = {
+    "Hypervolume": (
+        "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more "
+        "is better), both relative to the unconstrained policy, as a share of that plane. The plane begins at the "
+        "smallest κ: to spend less than any budget asks for counts for no more. It can be larger than the optimum's, "
+        "since a policy that spends less than its own κ asks for dominates at smaller costs too, and it does not say "
+        "whether the budgets are met."
+    ),
+    "Kept": (
+        "the share of the unconstrained return that a seed's policy for each κ returns, mean over κ, where one that "
+        "misses a budget (τ = 0) or failed counts 0: no policies keep more than the optima within the same budgets."
+    ),
+    "κ": "the budgets, as a share of what the unconstrained policy spends.",
+    "Return": "discounted reward of an episode, mean ± standard deviation over seeds.",
+    "Share of optimum": (
+        "return over that of the best policy within the same budgets, by linear program; only where every seed meets "
+        "the budgets, since beyond them there is more to be had."
+    ),
+    "Met, τ = 0": "seeds whose every cost stays within its budget.",
+    "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
+    "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
+    "Unready steps": "share of steps that teach a concept the learner is not ready for.",
+    "ΔK": "mastery gained in an episode, over all concepts.",
+    "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
+    "IQM": (
+        "interquartile mean over seeds and environments of the hypervolume, or of what is kept, each divided by the "
+        "largest mean that any method has on that environment: else the quartiles that it leaves out would be the easy "
+        "and the hard environments. The bootstrap is stratified. Methods are ranked only where they have a result on "
+        "every environment."
+    ),
+    "Ahead, level, behind": (
+        "MC-CPO's mean hypervolume against that of the best other method, whether that meets its budgets or not: level "
+        "where Welch's 95 % interval of the difference contains 0. The best of many owes its place to luck in part, "
+        "which this does not count in MC-CPO's favour. Who is said to be level with a best method is so by the same "
+        "rule; of interquartile means, where their intervals overlap."
+    ),
+    "MC-CPO better": (
+        "probability that a seed of MC-CPO has a larger hypervolume than a seed of this method, on an environment "
+        "drawn at random; ½ is no difference."
+    ),
+    "Seconds": (
+        "wall time of one seed at one κ: of training it; of a method that is given the model, of solving it; of a "
+        "rule, of judging it."
+    ),
+}
+
+
+def title(board: Board) -> str:
+    """What was compared."""
+    return f"{count(len(board.methods), 'method')} on {count(len(board.run), 'environment')}, under the same budgets"
+
+
+def exactness(place: Place) -> str:
+    """Whose values on a finite environment are exact, and whose are not."""
+    sampled = [pair for pair in place.pairs if pair.sampled]
+    here = f" (here {names(sampled)})" if sampled else ""
+    return (
+        "Values are exact, but for those of outside agents and of rules that remember the episode so far"
+        f"{here}: these are judged by episodes, as on environments that are not finite."
+    )
+
+
+def protocol(board: Board) -> list[tuple[str, str]]:
+    """What was the same for all."""
+    about = board.protocol
+    search = "none"
+    if about.get("search"):
+        seeds, at = about.get("search_seeds"), about.get("search_kappa")
+        search = f"up to 6 settings each, on {seeds} validation seeds at κ = {at}, apart from the test seeds"
+    found = [
+        ("suite", board.suite),
+        ("κ", ", ".join(f"{kappa:g}" for kappa in board.kappas)),
+        ("test seeds", f"{about['seeds']}"),
+        ("steps a run", f"{about.get('steps_trained', about['steps']):,}"),
+        ("search", search),
+        (
+            "judged by",
+            f"{about['episodes']} fresh episodes a seed; where the environment is finite, by exact values, but for "
+            "outside agents and rules that remember the episode so far",
+        ),
+    ]
+    if about.get("limit"):
+        found.append(("time limit", f"{about['limit']:g} s a method and environment"))
+    if spent := took(board):
+        found.append(("pairs of method and environment took", spent))
+    return found
+
+
+def took(board: Board) -> str:
+    """How long all pairs took together, by device, and how long one had to wait; empty where no pair says it.
+
+    The second is less where several processes shared the pairs. Some pairs may not say it: then it is told of how many
+    this is.
+    """
+    pairs = [one for about in board.methods.values() for one in about.get("seconds", {}).values()]
+    known = [one for one in pairs if one.get("all") is not None]
+    if not known:
+        return ""
+    by_device: dict[str, float] = {}
+    for one in known:
+        device = one.get("device") or ""
+        by_device[device] = by_device.get(device, 0.0) + one["all"]
+    longest = sorted(by_device.items(), key=lambda entry: -entry[1])
+    told = ", ".join(duration(spent) + (f" on {device}" if device else "") for device, spent in longest)
+    told += f" ({len(known)} of {len(pairs)} pairs)" if len(known) < len(pairs) else ""
+    return f"{told}; wall-clock {duration(board.seconds)}" if board.seconds else told
+
+
+def duration(seconds: float) -> str:
+    """A length of time as one says it: `4.2 s`, `48 s`, `12 min`, `1 h 12 min`."""
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return " ".join(part for part in (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "") if part)
+
+
+def status(pair: Pair) -> str:
+    """What became of a method where not every seed is done; empty where every one is."""
+    cell = pair.failed
+    if cell is None:
+        return ""
+    some = f" in {cell.seeds - cell.done} of {cell.seeds} seeds" if 0 < cell.done < cell.seeds else ""
+    return f"{STATUS.get(cell.status, cell.status)}{some}"
+
+
+def names(pairs: Iterable[Pair]) -> str:
+    """Names of methods; that one is given the model, which the others have to do without, belongs to it."""
+    return listed(
+        f"{method_label(pair.method)}, given the model" if pair.kind == "solver" else method_label(pair.method)
+        for pair in pairs
+    )
+
+
+def listed(parts: Iterable[Any]) -> str:
+    *most, last = [str(part) for part in parts]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

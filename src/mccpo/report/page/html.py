@@ -1,0 +1,251 @@
+"""One HTML file with everything a reader needs, which opens offline and is the same to the byte for the same data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mccpo import files
+from mccpo.errors import InputError
+from mccpo.evaluation.curves import Curves
+from mccpo.report import numbers
+from mccpo.report.figures.of_table import Gallery, galleries
+from mccpo.report.figures.panels import Group
+from mccpo.report.markup import Html, el, join
+from mccpo.report.results import Results, Setting
+from mccpo.report.tables import from_logs
+from mccpo.report.tables import html_tables as tables
+from mccpo.report.tables.cells import infeasible_details
+from mccpo.report.tables.finding import finding, tally
+from mccpo.report.tables.supplement import Infeasible, Supplement
+from mccpo.report.vocabulary import meanings
+
+_MOST_OPEN = 4  # settings, beyond which the tables of all but the first are folded away
+TrainingCurves: TypeAlias = Curves | Mapping[str, Curves] | None
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def write_report(
+    path: str | Path,
+    results: Sequence[Mapping[str, Any]],
+    curves: Sequence[TrainingCurves],
+    *,
+    manifest: Mapping[str, Any] | None,
+) -> None:
+    """Writes the report on `results` to one self-contained HTML file.
+
+    Each of `results` is the JSON of `compare` or `reproduce` and becomes a section, with the training curves at the
+    same place in `curves`: those of the table, or those of its settings by name (parts that are no setting are not
+    drawn), or `None`. `manifest` tells how the results were made, and is shown at the end. The file needs no network
+    and no script.
+    """
+    files.write_text(path, render(results, curves, manifest=manifest))
+
+
+def render(
+    results: Sequence[Mapping[str, Any]], curves: Sequence[TrainingCurves], *, manifest: Mapping[str, Any] | None
+) -> str:
+    """The text of the report; `write_report` puts it in a file."""
+    if not results or len(results) != len(curves):
+        raise InputError(
+            f"{len(results)} results with {len(curves)} curves",
+            fix="give at least one result, and curves or None for each",
+        )
+    parsed = [Results.parse(raw) for raw in results]
+    names = [f"s{place}-{_slug(part.table)}" for place, part in enumerate(parsed, start=1)]
+    heading = "h1" if len(parsed) == 1 else "h2"
+    sections = [_section(*part, heading) for part in zip(parsed, curves, names, strict=True)]
+    title = parsed[0].title if len(parsed) == 1 else "Constrained tutoring policies: results"
+    header = None if len(parsed) == 1 else el("header", el("h1", title), _contents(parsed, names))
+    return page(title, join(header, el("main", *sections), _footer(manifest), between="\n"))
+
+
+def page(title: str, body: Html) -> str:
+    """A whole page: the one style of all reports is in it, and nothing has to be fetched."""
+    style = resources.files("mccpo.report").joinpath("style.css").read_text(encoding="utf-8")
+    return _PAGE.format(title=join(title), style=style, body=body)
+
+
+def _section(results: Results, curves: TrainingCurves, name: str, heading: str) -> Html:
+    parts: list[Html | None] = [
+        el(heading, results.title),
+        *(_infeasible(where, one) for where, one in results.infeasible),
+        el("p", finding(results), class_="finding"),
+        _paragraph(tally(results.settings), "tally"),
+        _paragraph(results.environment, "environment"),
+        _protocol(results),
+        _requirements(results),
+    ]
+    many = len(results.settings) > _MOST_OPEN
+    for place, setting in enumerate(results.settings, start=1):
+        told = _setting(setting, f"{name}t{place}")
+        parts += [el("details", el("summary", setting.name), *told)] if many and place > 1 else told
+    parts += [*_supplement(results.more, ""), from_logs.section(results.data), tables.tests_table(results)]
+    if results.notes:
+        parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
+    parts += [_gallery(gallery) for gallery in galleries(results, _by_setting(results, curves), name)]
+    parts += [_seeds(setting) for setting in results.settings if setting.rows]
+    parts.append(_glossary(results))
+    return el("section", join(*parts, between="\n"), id=name)
+
+
+def _by_setting(results: Results, curves: TrainingCurves) -> dict[str, Curves]:
+    """The curves by the name of their setting.
+
+    Those of a table's only setting may go by the table's name, or by any. A part that several settings share, as
+    `tutor-15` is that of `tutor-15 σ=0.1`, goes to the first of them.
+    """
+    if curves is None or isinstance(curves, Curves):
+        return {} if curves is None else {results.settings[0].name: curves}
+    if len(results.settings) == 1:
+        alone = next(iter(curves.values())) if len(curves) == 1 else curves.get(results.table)
+        return {} if alone is None else {results.settings[0].name: alone}
+    named = {part: [one.name for one in results.settings if f"{one.name} ".startswith(f"{part} ")] for part in curves}
+    return {settings[0]: curves[part] for part, settings in named.items() if settings}
+
+
+def _setting(setting: Setting, name: str) -> list[Html | None]:
+    footnotes = tables.Footnotes(name)
+    table = tables.main_table(setting, footnotes, setting.metrics) if setting.metrics else None
+    variants = None
+    if setting.variants:
+        variants = el(
+            "details",
+            el("summary", "Before the filter, and of the last iterate"),
+            tables.main_table(setting, footnotes, setting.variants),
+        )
+    heading = el("h3", setting.name) if setting.name else None
+    return [heading, table, footnotes.listing(), variants, *_supplement(setting.more, setting.name)]
+
+
+def _supplement(more: Supplement, setting: str) -> list[Html | None]:
+    parts = {
+        "Release certificate": tables.certificate_table(more.certificate),
+        "By group of learners": tables.groups_table(more.groups),
+    }
+    at = f" at {setting}" if setting else ""
+    return [join(el("h3", heading + at), part) for heading, part in parts.items() if part is not None]
+
+
+def _infeasible(where: str, found: Infeasible) -> Html:
+    """Budgets that cannot be met, before anything else: no number below it means what it seems to."""
+    verdict = "could be met, but were not." if found.feasible else "cannot be met."
+    told = [el("b", f"The budgets{f' at {where}' if where else ''} {verdict} "), _sentence(found.what)]
+    details = infeasible_details(found)
+    return el(
+        "div",
+        el("p", *told),
+        el("p", el("b", "What would help: "), _sentence(found.fix)) if found.fix else None,
+        el("p", details, class_="note") if details else None,
+        class_="infeasible",
+        role="note",
+    )
+
+
+def _requirements(results: Results) -> Html | None:
+    if not results.requirements:
+        return None
+    items = [el("li", requirement) for requirement in results.requirements]
+    return el("div", el("p", "What was required, and how it was understood:"), el("ul", *items), class_="requirements")
+
+
+def _protocol(results: Results) -> Html:
+    entries = [(key, _plain(value)) for key, value in results.protocol.items()]
+    if results.kappa is not None:
+        entries.append(("κ", _plain(results.kappa)))
+    budgets = {tuple(setting.budgets.items()) for setting in results.settings}
+    if len(budgets) == 1:  # budgets that differ from setting to setting stand in the tables
+        entries += [(f"budget on {cost}", numbers.short(value)) for cost, value in budgets.pop()]
+    pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", value)) for key, value in entries]
+    return el("dl", *pairs, class_="protocol")
+
+
+def _gallery(gallery: Gallery) -> Html:
+    drawn = el("div", *(figures(group) for group in gallery.groups), class_="gallery")
+    if not gallery.setting:
+        return drawn
+    return el("details", el("summary", f"Figures at {gallery.setting}"), drawn)
+
+
+def figures(group: Group) -> Html:
+    """Figures with their legend, side by side where there is room."""
+    legend = el("ul", *(el("li", mark, " ", text) for mark, text in group.legend), class_="legend")
+    panels = [
+        el("figure", el("figcaption", el("b", panel.title), " ", el("span", panel.caption)), panel.svg)
+        for panel in group.panels
+    ]
+    kind = "figures" if len(panels) > 1 else "figures single"
+    note = _paragraph(group.note, "note")
+    return el("div", el("h3", group.heading), note, legend, el("div", *panels, class_="panels"), class_=kind)
+
+
+def _seeds(setting: Setting) -> Html:
+    where = f" at {setting.name}" if setting.name else ""
+    return el("details", el("summary", f"Values of every seed{where}"), tables.seeds_table(setting))
+
+
+def _glossary(results: Results) -> Html:
+    metrics = [metric for setting in results.settings for metric in [*setting.metrics, *setting.variants]]
+    supplements = [results.more, *(setting.more for setting in results.settings)]
+    by_group = [groups for more in supplements for groups in more.groups.values()]
+    metrics += [metric for groups in by_group for cells in groups.values() for metric in cells]
+    pairs = [el("div", el("dt", label), el("dd", meaning)) for label, meaning in meanings(metrics)]
+    return el("details", el("summary", "What the metrics mean"), el("dl", *pairs, class_="glossary"))
+
+
+def _contents(parsed: Sequence[Results], names: Sequence[str]) -> Html:
+    items = [
+        el("li", el("a", part.title, href=f"#{name}"), el("span", finding(part)))
+        for part, name in zip(parsed, names, strict=True)
+    ]
+    return el("nav", el("ol", *items), aria_label="Contents")
+
+
+def _footer(manifest: Mapping[str, Any] | None) -> Html | None:
+    if not manifest:
+        return None
+    pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", _plain(value))) for key, value in manifest.items()]
+    return el("footer", el("details", el("summary", "How this was made"), el("dl", *pairs, class_="glossary")))
+
+
+def _sentence(text: str) -> str:
+    """A clause as a sentence of its own; a cost that begins it keeps its name."""
+    text = text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _paragraph(text: str, kind: str) -> Html | None:
+    return el("p", text, class_=kind) if text else None
+
+
+def _plain(value: object) -> str:
+    """A setting as a reader would write it: `200,000`, `64, 64`, `c2 0.5, c4 1`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(part) for part in value)
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"

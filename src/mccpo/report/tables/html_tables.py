@@ -1,0 +1,194 @@
+"""The tables of the HTML report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mccpo.report import numbers
+from mccpo.report.markup import Html, el, join
+from mccpo.report.results import Measured, Results, Setting, Verdict
+from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
+from mccpo.report.tables.supplement import Certificate
+from mccpo.report.vocabulary import HIGHER_IS_BETTER, VERDICTS, in_order, method_label, metric_label
+
+
+class Footnotes:
+    """Reasons numbered in the order in which the table first gives them; the same reason has one number."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._numbers: dict[Verdict, int] = {}
+
+    def mark(self, verdict: Verdict) -> Html | None:
+        """The number of the verdict's reason, as a link to it; nothing when it gives none."""
+        if not verdict.reason:
+            return None
+        number = self._numbers.setdefault(verdict, len(self._numbers) + 1)
+        return el("sup", el("a", str(number), href=f"#{self._id(number)}"))
+
+    def listing(self) -> Html | None:
+        """All reasons, in order."""
+        if not self._numbers:
+            return None
+        items = [
+            el("li", verdict_mark(verdict), f" — {verdict.reason}", id=self._id(number))
+            for verdict, number in self._numbers.items()
+        ]
+        return el("ol", *items, class_="reasons")
+
+    def _id(self, number: int) -> str:
+        return f"{self._name}n{number}"
+
+
+def main_table(setting: Setting, footnotes: Footnotes, metrics: Sequence[str]) -> Html:
+    """Metrics against methods: ours, under it the paper's and the verdict, after the exact optimum."""
+    methods = [method for method in setting.methods if _has_any(setting, method, metrics)]
+    optimum = any(metric in setting.optimum for metric in metrics)
+    # The optimum is what all else is measured by: it stands where no width of the window cuts it off.
+    head = [el("th", "", scope="col"), *([el("th", "Exact optimum", scope="col", class_="optimum")] if optimum else [])]
+    head += [el("th", method_label(method), scope="col") for method in methods]
+    rows = []
+    for metric in metrics:
+        cells = [_cell(setting, method, metric, footnotes) for method in methods]
+        if optimum:
+            value = setting.optimum.get(metric)
+            cells.insert(0, el("td", "" if value is None else optimum_text(metric, value), class_="optimum"))
+        rows.append(el("tr", el("th", *_row_label(setting, metric), scope="row"), *cells))
+    return _scrolling(el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="main"))
+
+
+def seeds_table(setting: Setting) -> Html:
+    """Every value of every seed, with the interval of the mean and the interquartile mean."""
+    entries = [
+        (metric, method, setting.rows[method][metric])
+        for metric in [*setting.metrics, *setting.variants]
+        for method in setting.rows
+        if metric in setting.rows[method]
+    ]
+    seeds = max(len(measured.per_seed) for _, _, measured in entries)
+    names = ["Metric", "Method", "Mean", "Std", "95 % interval", "IQM", *(f"Seed {seed}" for seed in range(seeds))]
+    body, previous = [], None
+    for metric, method, measured in entries:
+        first = metric_label(metric) if metric != previous else ""
+        shown = [method_label(method), *_statistics(measured), *(numbers.exact(value) for value in measured.per_seed)]
+        body.append(el("tr", el("th", first, scope="row"), *(el("td", text) for text in shown)))
+        previous = metric
+    head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
+    return _scrolling(el("table", head, el("tbody", *body), class_="seeds"))
+
+
+def tests_table(results: Results) -> Html | None:
+    """Welch's tests between methods."""
+    if not results.tests:
+        return None
+    head = el("tr", *(el("th", name, scope="col") for name in ("Welch's test", "Means", "t", "p", "Cohen's d")))
+    rows = []
+    for name, test in results.tests.items():
+        means = " and ".join(numbers.number(float(mean)) for mean in test.get("means") or ())
+        t, p, d = (test.get(key) for key in ("t", "p", "cohens_d"))
+        shown = [
+            means or "–",
+            "undefined: no spread" if t is None else numbers.number(float(t)),
+            "–" if p is None else numbers.p_value(float(p)),
+            "–" if d is None else numbers.number(float(d)),
+        ]
+        rows.append(el("tr", el("th", name, scope="row"), *(el("td", text) for text in shown)))
+    return _scrolling(el("table", el("thead", head), el("tbody", *rows)))
+
+
+def groups_table(groups: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Html | None:
+    """How each method serves each group of learners, the group it serves worst marked metric by metric."""
+    metrics = in_order(metric for rows in groups.values() for cells in rows.values() for metric in cells)
+    if not metrics:
+        return None
+    head = [el("th", name, scope="col") for name in ("Method", "Group", *(metric_label(metric) for metric in metrics))]
+    body = []
+    for method, rows in groups.items():
+        worst = {metric: _worst(rows, metric) for metric in metrics}
+        for place, (group, cells) in enumerate(rows.items()):
+            shown = [_group_cell(cells.get(metric), worst=group in worst[metric]) for metric in metrics]
+            name = el("th", method_label(method) if place == 0 else "", scope="row")
+            body.append(el("tr", name, el("td", group), *shown, class_="first" if place == 0 else None))
+    table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups")
+    told = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
+    return join(told, _scrolling(table))
+
+
+def certificate_table(certificate: Certificate | None) -> Html | None:
+    """Whether the policy may be released, and the bound that says so for each budget."""
+    if certificate is None:
+        return None
+    sure = numbers.share(certificate.confidence)
+    entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
+    if certificate.prerequisite is not None:
+        entries.append((metric_label("prerequisite_violation_rate"), certificate.prerequisite))
+    head = [el("th", name, scope="col") for name in ("", "Verdict", "Mean", f"Upper bound at {sure}", "Budget")]
+    rows = []
+    for label, bound in entries:
+        values = (bound.mean, bound.bound, bound.budget)
+        cells = [el("td", "–" if value is None else numbers.number(value)) for value in values]
+        rows.append(el("tr", el("th", label, scope="row"), el("td", _passes(bound.passed)), *cells))
+    told = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
+    table = el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="certificate")
+    why = f"{metric_label('prerequisite_violation_rate')}: {certificate.reason}."
+    return join(told, _scrolling(table), el("p", why, class_="note") if certificate.reason else None)
+
+
+def verdict_mark(verdict: Verdict) -> Html:
+    """The verdict as a sign and a word, coloured as well."""
+    return el("span", f"{VERDICTS[verdict.kind]} {verdict.kind}", class_=f"verdict {verdict.kind}")
+
+
+def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> Html:
+    measured = setting.rows.get(method, {}).get(metric)
+    paper = setting.paper.get(method, {}).get(metric)
+    verdict = setting.verdicts.get(method, {}).get(metric)
+    lines = [el("span", "–" if measured is None else measured_text(metric, measured), class_="ours")]
+    if paper is not None:
+        lines.append(el("span", f"paper {reported_text(metric, paper)}", class_="paper"))
+    if verdict is not None:
+        lines.append(el("span", verdict_mark(verdict), footnotes.mark(verdict)))
+    return el("td", *lines)
+
+
+def _worst(rows: Mapping[str, Mapping[str, float]], metric: str) -> set[str]:
+    """The groups with the worst value of a metric; none where all are served alike."""
+    values = {group: cells[metric] for group, cells in rows.items() if metric in cells}
+    if len(set(values.values())) < 2:
+        return set()
+    worst = (min if metric in HIGHER_IS_BETTER else max)(values.values())
+    return {group for group, value in values.items() if value == worst}
+
+
+def _group_cell(value: float | None, *, worst: bool) -> Html:
+    if value is None:
+        return el("td", "–")
+    return el("td", f"▾ {numbers.number(value)}" if worst else numbers.number(value), class_="worst" if worst else None)
+
+
+def _passes(passed: bool | None) -> Html:
+    if passed is None:
+        return el("span", "–")
+    return el("span", "✓ passed" if passed else "✗ failed", class_=f"verdict {'agrees' if passed else 'differs'}")
+
+
+def _row_label(setting: Setting, metric: str) -> list[str]:
+    budget = setting.budget(metric)
+    return [metric_label(metric), *([] if budget is None else [el("small", f"budget {numbers.short(budget)}")])]
+
+
+def _has_any(setting: Setting, method: str, metrics: Sequence[str]) -> bool:
+    return any(metric in table.get(method, {}) for table in (setting.rows, setting.paper) for metric in metrics)
+
+
+def _statistics(measured: Measured) -> list[str]:
+    interval = "–"
+    if measured.ci is not None and measured.std > 0.0:
+        interval = " to ".join(numbers.exact(bound) for bound in measured.ci)
+    std = "–" if measured.shown_std is None else numbers.exact(measured.shown_std)
+    return [numbers.exact(measured.mean), std, interval, "–" if measured.iqm is None else numbers.exact(measured.iqm)]
+
+
+def _scrolling(table: Html) -> Html:
+    # A wide table scrolls in a box of its own, so that a phone does not scroll the whole page sideways.
+    return el("div", join(table), class_="scroll", tabindex="0")

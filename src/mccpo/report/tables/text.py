@@ -1,0 +1,142 @@
+"""The table of results for a terminal, readable at 100 columns and without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mccpo.report import numbers
+from mccpo.report.results import Results, Setting
+from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
+from mccpo.report.tables.finding import finding, tally
+from mccpo.report.tables.supplement import NoiseLevel, Supplement
+from mccpo.report.vocabulary import metric_label
+
+_NONE = "–"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_MOST_SETTINGS = 4  # whose tables are printed
+_WIDEST = 14  # of a name or number in one piece: five methods and the optimum then fit into 100 columns
+
+
+def table(results: Mapping[str, Any]) -> RenderableType:
+    """The results of `compare` or `reproduce` as text: the finding, then metrics against methods.
+
+    Where the paper has a number it stands in a line of its own under ours, then the verdict in words; the reasons of
+    what differs follow the table. The first column is the exact optimum, where there is one.
+    """
+    parsed = Results.parse(results)
+    parts: list[RenderableType] = [Text(parsed.title, style="bold"), *_infeasible(parsed), Text(finding(parsed))]
+    parts += [_noise(name, kinds) for name, kinds in parsed.noise.items()]
+    for setting in parsed.settings[:_MOST_SETTINGS]:
+        parts += [*([_table(setting)] if setting.metrics else []), *_reasons(setting), *_certificate(setting.more)]
+    left = len(parsed.settings) - _MOST_SETTINGS
+    parts += [Text(f"{left} more settings are in the report and in results.json")] if left > 0 else []
+    counted = tally(parsed.settings)
+    return Group(*parts, *_certificate(parsed.more), *([Text(counted)] if counted else []))
+
+
+def _infeasible(results: Results) -> list[Text]:
+    told = []
+    for where, found in results.infeasible:
+        verdict = "not met" if found.feasible else "infeasible"
+        at, fix = (f" at {where}" if where else ""), (f"; {found.fix}" if found.fix else "")
+        told.append(Text(f"{verdict}{at}: {found.what}{fix}", style="bold"))
+    return told
+
+
+def _certificate(more: Supplement) -> list[Text]:
+    if more.certificate is None:
+        return []
+    return [
+        Text(f"certificate {'passed' if more.certificate.passed else 'failed'}: {certificate_text(more.certificate)}")
+    ]
+
+
+def _noise(environment: str, kinds: Mapping[str, Sequence[NoiseLevel]]) -> Table:
+    """What errors in the estimated mastery do: a row per level, a column per method."""
+    methods = list(dict.fromkeys(method for levels in kinds.values() for level in levels for method in level.rows))
+    shown = _bare(": ".join(part for part in (environment, "return, true violations, seeds that meet budgets") if part))
+    shown.add_column("")
+    for method in methods:
+        shown.add_column(Text(fill(method, _WIDEST)), justify="right")
+    for kind, levels in kinds.items():
+        for level in levels:
+            cells = [Text(_under_noise(level.rows.get(method, {}))) for method in methods]
+            shown.add_row(Text(f"{kind} {numbers.short(level.level)}"), *cells)
+    return shown
+
+
+def _under_noise(row: Mapping[str, float]) -> str:
+    violations = row.get("true_violation_rate", row.get("prerequisite_violation_rate"))
+    returned = numbers.number(row["return"]) if "return" in row else _NONE
+    shares = [
+        _NONE if share is None else numbers.share(share) for share in (violations, row.get("satisfaction_strict"))
+    ]
+    return " ".join([returned, *(f"{share.replace(' ', _NO_BREAK):>6}" for share in shares)])
+
+
+def _table(setting: Setting) -> Table:
+    methods = setting.methods
+    optimum = any(metric in setting.optimum for metric in setting.metrics)
+    budgets = ", ".join(f"{cost} ≤ {numbers.short(value)}" for cost, value in setting.budgets.items())
+    title = "; ".join(part for part in (setting.name, f"budgets {budgets}" if budgets else "") if part)
+    shown = _bare(title)
+    shown.add_column("", no_wrap=True)
+    if optimum:
+        shown.add_column("optimum", justify="right", no_wrap=True)
+    for method in methods:
+        shown.add_column(Text(fill(method, _WIDEST)), justify="right", overflow="fold")
+    for metric in setting.metrics:
+        for line in _lines(setting, metric, methods, optimum=optimum):
+            shown.add_row(Text(line[0]), *(Text(_breakable(cell)) for cell in line[1:]))
+    return shown
+
+
+def _bare(title: str) -> Table:
+    return Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        pad_edge=False,
+        collapse_padding=True,
+    )
+
+
+def _lines(setting: Setting, metric: str, methods: list[str], *, optimum: bool) -> list[list[str]]:
+    ours = [setting.rows.get(method, {}).get(metric) for method in methods]
+    paper = [setting.paper.get(method, {}).get(metric) for method in methods]
+    verdicts = [setting.verdicts.get(method, {}).get(metric) for method in methods]
+    best = setting.optimum.get(metric)
+    lines = [
+        [metric_label(metric), *(_NONE if cell is None else measured_text(metric, cell, tight=True) for cell in ours)]
+    ]
+    if any(paper):
+        lines.append(["  paper", *("" if cell is None else reported_text(metric, cell, tight=True) for cell in paper)])
+    if any(verdicts):
+        lines.append(["  verdict", *("" if verdict is None else verdict.kind for verdict in verdicts)])
+    if optimum:
+        for place, line in enumerate(lines):
+            line.insert(1, optimum_text(metric, best) if place == 0 and best is not None else "")
+    return lines
+
+
+def _breakable(cell: str) -> str:
+    """Lets a long number break before its ±, and nowhere else, where the terminal is too narrow for it."""
+    return cell if len(cell) < _WIDEST else cell.replace("±", " ±")
+
+
+def _reasons(setting: Setting) -> list[Text]:
+    """Why each number differs that does, with the cells that share a reason named together."""
+    places: dict[str, list[str]] = {}
+    for method, cells in setting.verdicts.items():
+        for metric, verdict in cells.items():
+            if verdict.kind == "differs" and verdict.reason:
+                places.setdefault(verdict.reason, []).append(f"{method} {metric_label(metric)}")
+    return [Text(f"differs: {', '.join(where)}: {reason}") for reason, where in places.items()]

@@ -1,0 +1,34 @@
+"""How the service is set up, apart from what it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.monitor.monitor import BOUNDS
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of the web side.
+
+    - `keys`: who may call; with None, or while there is no key, everybody on the loopback, and nobody else.
+    - `rate`, `burst`: requests a second of one key in the long run, and at once.
+    - `most_bytes`: the largest body of a request that is read.
+    - `runs`: the folder that releases can be loaded from.
+    - `bounds`: how far groups may lie apart before the monitor gives an alarm.
+    """
+
+    keys: KeyFile | None = None
+    rate: float = 2_000.0
+    burst: int = 4_000
+    most_bytes: int = 256 * 1024
+    runs: Path | None = None
+    bounds: Mapping[str, float] = field(default_factory=lambda: dict(BOUNDS))
+
+    @property
+    def asking(self) -> KeyFile | None:
+        """The keys, if one is asked for now; None while whoever is on the loopback is answered without."""
+        return self.keys if self.keys is not None and self.keys.asks else None

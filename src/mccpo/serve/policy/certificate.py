@@ -1,0 +1,92 @@
+"""The certificate of a decision: what the gate and the choice rest on, so that anyone can derive it again.
+
+release, policy, curriculum, learner   the version that decided, and SHA-256 of its parts
+concept, activity, by, reason          what was chosen, who chose, and why it was not the policy
+theta, prerequisites                   the threshold, and the mastery of every prerequisite of the concept
+ready                                  how many concepts were ready, and SHA-256 of which
+frontier                               the concepts that had become ready since the decision before
+standing                               SHA-256 of all that is known of the learner, to the last bit
+probabilities, draw, propensity        SHA-256 of the policy's chances, the number that drew from them, and the
+                                       chance of what was chosen
+t, horizon                             the step of the session, and the length that the policy was trained on
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from mccpo.serve.policy.release import Release
+from mccpo.serve.record.learner_state import Standing
+
+By = Literal["policy", "fallback", "teacher"]
+"""Who chose: the policy; the rule that stands in where it fails; a teacher."""
+
+
+class Chosen(NamedTuple):
+    """What was chosen, by whom, and with what chance; `reason` says why it was not the policy."""
+
+    action: int
+    by: By
+    reason: str | None = None
+    probabilities: str | None = None
+    draw: float | None = None
+    propensity: float | None = None
+
+
+def write_certificate(
+    release: Release, standing: Standing, ready: Iterable[bool], mastery: dict[str, float], chosen: Chosen
+) -> dict[str, Any]:
+    """The certificate of a choice, as JSON values. `ready` goes over concepts."""
+    concept, activity = release.actions[chosen.action]
+    mask = bytes(ready)
+    return {
+        "release": release.version,
+        **release.sha256._asdict(),
+        "concept": concept,
+        "activity": activity,
+        "by": chosen.by,
+        "reason": chosen.reason,
+        "theta": release.theta,
+        "prerequisites": {name: mastery[name] for name in release.prerequisites[concept]},
+        "ready": {"size": sum(mask), "sha256": hashlib.sha256(mask).hexdigest()},
+        "frontier": _frontier(release, standing, mask),
+        "standing": digest(standing),
+        "probabilities": chosen.probabilities,
+        "draw": chosen.draw,
+        "propensity": chosen.propensity,
+        "t": standing.t,
+        "horizon": release.horizon,
+    }
+
+
+def digest(standing: Standing) -> str:
+    """SHA-256 of a standing: K and the counts as little-endian 64-bit numbers, then t, the last action, the mask."""
+    whole = hashlib.sha256(standing.K.astype("<f8").tobytes())
+    whole.update(standing.practised.astype("<i8").tobytes())
+    last = -1 if standing.last is None else standing.last
+    whole.update(f"{standing.t},{last},{standing.previous is not None}".encode())
+    if standing.previous is not None:
+        whole.update(standing.previous.astype(np.uint8).tobytes())
+    return whole.hexdigest()
+
+
+def digest_of_chances(chances: Float[np.ndarray, " actions+1"]) -> str:
+    """SHA-256 of the chances of all actions and the no-op, as little-endian single-precision numbers."""
+    return hashlib.sha256(chances.astype("<f4").tobytes()).hexdigest()
+
+
+def frontier_mask(release: Release, standing: Standing, ready: bytes) -> Bool[np.ndarray, " concepts"]:
+    """Which concepts have become ready since the decision before; at the first of a session, none."""
+    now = np.frombuffer(ready, np.bool_)
+    if standing.previous is None:
+        return np.zeros_like(now)
+    return now & ~standing.previous[:: len(release.activities)]
+
+
+def _frontier(release: Release, standing: Standing, ready: bytes) -> list[str]:
+    return [release.concepts[at] for at in np.flatnonzero(frontier_mask(release, standing, ready))]

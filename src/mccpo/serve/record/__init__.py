@@ -1,0 +1,1 @@
+"""What is kept: the chain of events, the database, and the check of both."""

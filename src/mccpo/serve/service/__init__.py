@@ -1,0 +1,1 @@
+"""What a tutoring platform asks for, whatever the request came by."""

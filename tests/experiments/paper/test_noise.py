@@ -1,0 +1,151 @@
+"""The noise table in small: what is judged, what the gate lets through, and that the paper's claim is answered."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mccpo.env import make
+from mccpo.errors import InputError
+from mccpo.evaluation import summarise
+from mccpo.experiments import Options, Session, neural
+from mccpo.experiments.paper import noise
+from mccpo.experiments.paper.noise import KINDS, WORST, Level
+from mccpo.files import dump_json
+from mccpo.methods import NeuralPlan
+from mccpo.methods.gradient.rollout import Sizes
+
+PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
+SHORT = {"horizon": 12, "K0": 0.55}  # gated concepts come soon
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The policies that the table hands over."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(kept):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Options, "neural_plan", lambda *_: PLAN)
+        patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
+        produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
+    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def kinds(results):
+    return results["noise"]["tutor-15 κ=0.9"]["kinds"]
+
+
+def test_every_kind_and_level_is_judged(results, kinds):
+    assert results["table"] == "noise"
+    assert list(results["settings"]) == [f"tutor-15 κ=0.9 σ={sigma:g}" for sigma in (0, 0.05, 0.1, 0.2)]
+    assert {kind: [level["level"] for level in levels] for kind, levels in kinds.items()} == {
+        "sigma": [0, 0.05, 0.1, 0.2],
+        "bias": [-0.2, -0.1, 0, 0.1, 0.2],
+        "delay": [0, 1, 2, 5, 10],
+        "caution": [0, 0.1, 0.2, 0.3],
+        "memory": [0, 0.5, 0.8, 0.9],
+    }
+    for levels in kinds.values():
+        for level in levels:
+            assert set(level) == {"level", "unconstrained", "mc-cpo"}
+            assert {"return", "J_c2", "satisfaction", "satisfaction_strict"} <= set(level["mc-cpo"])
+            for row in (level["unconstrained"], level["mc-cpo"]):  # K is the truth in tutor-15
+                assert row["true_violation_rate"] == row["prerequisite_violation_rate"]
+
+
+def test_every_part_of_the_run_is_shown_by_a_setting(results, kept):
+    assert results["parts"] == {"tutor-15 κ=0.9 noise": "tutor-15 κ=0.9 σ=0"}
+    assert {one.part for one in kept} == set(results["parts"])
+    assert set(results["parts"].values()) <= set(results["settings"])
+
+
+def test_the_same_level_is_the_same_everywhere(results, kinds):
+    exact = [next(level for level in kinds[kind] if level["level"] == 0) for kind in ("sigma", "bias", "delay")]
+    assert exact[0] == exact[1] == exact[2]
+    assert kinds["sigma"][-1]["mc-cpo"] == kinds["caution"][0]["mc-cpo"] == kinds["memory"][0]["mc-cpo"]
+    row = results["settings"]["tutor-15 κ=0.9 σ=0.2"]["rows"]["mc-cpo"]
+    assert row["return"]["mean"] == kinds["sigma"][-1]["mc-cpo"]["return"]
+
+
+def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(results, monkeypatch):
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
+    anchored = neural.anchor(make("tutor-15", **SHORT), Options(), Session())
+    free = neural.Trained(neural.method_spec("unconstrained"), anchored.runs, 0)
+    budgets = anchored.budgets(0.9, {})
+    setting = results["settings"]["tutor-15 κ=0.9 σ=0"]
+    assert setting["budgets"] == pytest.approx(budgets)
+    for metric, cell in neural.measured(anchored, free, budgets).items():
+        ours = setting["rows"]["unconstrained"][metric]["per_seed"]
+        np.testing.assert_allclose(ours, cell["per_seed"], rtol=1e-5, err_msg=metric)
+
+
+def test_the_gate_lets_through_what_the_estimate_overrates_and_nothing_else(kinds):
+    def let_through(kind, level):
+        return next(one for one in kinds[kind] if one["level"] == level)["mc-cpo"]["true_violation_rate"]
+
+    assert let_through("sigma", 0.0) == let_through("bias", -0.2) == let_through("delay", 10) == 0
+    assert 0 < let_through("sigma", 0.05) < let_through("sigma", 0.2)
+    assert 0 < let_through("bias", 0.1) < let_through("bias", 0.2)
+    assert let_through("caution", 0.3) < let_through("caution", 0.1) < let_through("caution", 0)
+    assert let_through("memory", 0.8) < let_through("memory", 0)
+
+
+def test_the_claim_is_answered_from_what_was_measured(results, kinds):
+    (claim,) = results["claims"]
+    exact, noisy = kinds["sigma"][0]["mc-cpo"], kinds["sigma"][-1]["mc-cpo"]
+    assert claim["drop"] == pytest.approx(1 - noisy["return"] / exact["return"])
+    assert claim["satisfaction"] == min(level["mc-cpo"]["satisfaction"] for level in kinds["sigma"])
+    assert claim["holds"] == (claim["drop"] < 0.004 and claim["satisfaction"] == 1)
+    said = f"claim {'holds' if claim['holds'] else 'does not hold'}"
+    answer = next(note for note in results["notes"] if said in note)
+    assert f"from {exact['return']:.2f} to {noisy['return']:.2f}" in answer
+    assert f"{100 * noisy['true_violation_rate']:.3g} %" in answer
+    assert f"{100 * noisy['true_violation_rate']:.3g} %" in results["finding"]
+
+
+def row(ret, satisfied, unready=0.0):
+    seeds = len(satisfied)
+    values = {"satisfaction": satisfied, "satisfaction_strict": satisfied}
+    values |= {"return": [ret] * seeds, "true_violation_rate": [unready] * seeds}
+    return {metric: summarise(np.asarray(cell, float)) for metric, cell in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("noisy", "holds"),
+    [
+        (row(32.9, [1, 1], 0.05), True),  # 0.3 % less
+        (row(33.5, [1, 1]), True),
+        (row(32.8, [1, 1]), False),  # 0.6 % less
+        (row(33.0, [1, 0]), False),
+    ],
+)
+def test_the_claim_holds_exactly_where_it_does(noisy, holds):
+    levels = {level for levels in KINDS.values() for level in levels.values()}
+    ours = {level: row(33.0, [1, 1]) for level in levels} | {Level(WORST): noisy}
+    claim = noise.claimed("here", ours)
+    assert claim.holds is holds
+    assert ("it holds for here" in noise.finding([claim])) is holds
+    assert ("the claim holds" in noise.answer(claim, ours, 1.0)) is holds
+
+
+def test_satisfaction_must_hold_at_every_level_of_noise():
+    ours = {level: row(33.0, [1, 1]) for level in KINDS["sigma"].values()} | {Level(0.1): row(33.0, [1, 0])}
+    assert not noise.claimed("here", ours).holds
+
+
+def test_other_methods_are_judged_when_asked_for(monkeypatch):
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
+    monkeypatch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
+    monkeypatch.setattr(noise, "KINDS", {kind: dict(list(levels.items())[:1]) for kind, levels in KINDS.items()})
+    results = noise.produce(Options(methods=("post-hoc",), parameters=SHORT, kappa=(0.9,)), Session()).results
+    assert [set(part["rows"]) for part in results["settings"].values()] == [{"post-hoc"}]
+    assert results["claims"] == []
+
+
+def test_budgets_are_set_by_kappa():
+    with pytest.raises(InputError, match="sets budgets by κ"):
+        noise.produce(Options(budgets={"c2": 1.0}), Session())
