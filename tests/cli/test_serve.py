@@ -19,7 +19,7 @@ from mccpo.cli.commands.small_policy import train_small
 from mccpo.env import make
 from mccpo.errors import MccpoError
 from mccpo.exact import Values
-from mccpo.methods import METHODS
+from mccpo.methods import method_spec
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.runs.policies import Policies, write_policies
 
@@ -32,7 +32,7 @@ def write_run(folder, concepts=6, budget=9):
     weights = np.random.default_rng(0).normal(scale=0.3, size=(1, network_of(env).size)).astype(np.float32)
     folder.mkdir()
     write_policies(
-        folder, [Policies("tutor-15", env, METHODS["mc-cpo"], {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
+        folder, [Policies("tutor-15", env, method_spec("mc-cpo"), {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
     )
 
 

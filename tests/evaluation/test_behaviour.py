@@ -5,10 +5,10 @@ import pytest
 
 from mccpo.env import make
 from mccpo.evaluation.behaviour import as_json, by_group, conduct
-from mccpo.methods import METHODS, evaluate_neural
+from mccpo.methods import evaluate_neural, method_spec
 from mccpo.methods.gradient.rollout import network_of
 
-FREE = METHODS["unconstrained"]
+FREE = method_spec("unconstrained")
 
 
 def always(env, action):

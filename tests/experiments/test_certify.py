@@ -15,7 +15,7 @@ from mccpo.exact import Values
 from mccpo.experiments import certify as certificate
 from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, show_in, write_certificate
 from mccpo.files import dump_json
-from mccpo.methods import METHODS
+from mccpo.methods import method_spec
 from mccpo.methods.episodes import Episodes
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.runs.policies import Policies, write_policies
@@ -32,7 +32,7 @@ def always(*actions, env=ENV, method="mc-cpo", budgets=LOOSE):
     parameters = np.zeros((len(actions), network.size), np.float32)
     for place, action in enumerate(actions):
         parameters[place, network.size - network.actions - network.signals + action] = 1e3
-    return Policies(env.name, env, METHODS[method], dict(budgets), ANCHOR, parameters, seed=0)
+    return Policies(env.name, env, method_spec(method), dict(budgets), ANCHOR, parameters, seed=0)
 
 
 def test_policies_within_their_budgets_pass():

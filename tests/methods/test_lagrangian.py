@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods import METHODS, MultiplierRule, Multipliers, as_numbers, budgets_of
+from mccpo.methods import MultiplierRule, Multipliers, budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient.gae import value_scale
 from mccpo.methods.gradient.rollout import Playing, Rollout
 from mccpo.methods.gradient.settings import PPOSettings
@@ -34,7 +34,7 @@ def finished(episodes, costs, spread=1.0):
 
 def price(rollout, name="mc-cpo", settings=None, multipliers=None):
     multipliers = multipliers or Multipliers(*jnp.zeros((3, 3)))
-    method = as_numbers(METHODS[name], ENV)
+    method = method_arrays(method_spec(name), ENV)
     return reprice(ENV, method, BUDGETS, settings or PPOSettings(), multipliers, rollout)
 
 

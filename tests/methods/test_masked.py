@@ -12,7 +12,7 @@ from scipy import stats
 
 from mccpo.curriculum import Curriculum, frontier
 from mccpo.env import make
-from mccpo.methods import METHODS, REFUSAL, as_numbers, masked_softmax, mix, sample, sample_gumbel
+from mccpo.methods import REFUSAL, masked_softmax, method_arrays, method_spec, mix, sample, sample_gumbel
 from mccpo.methods.mc_cpo.tabular import rollout
 
 SIZE = 7  # one shape for every drawn case, so that jax compiles once
@@ -239,7 +239,7 @@ def test_an_environment_never_counts_an_unready_step_of_a_masked_policy(name, ov
     """Over more than a million steps, with tables of logits that no training would leave."""
     env = make(name, **overrides)
     draw = np.random.default_rng(5)
-    masked = as_numbers(METHODS["mc-cpo"], env)
+    masked = method_arrays(method_spec("mc-cpo"), env)
     play = jax.jit(lambda method, theta, key: rollout(env, method, theta, key, 30_000))
     steps, events, unready, unmasked = 0, 0, 0, 0
     for trial in range(7):
@@ -250,7 +250,9 @@ def test_an_environment_never_counts_an_unready_step_of_a_masked_policy(name, ov
         steps += int(episodes.alive.sum())
         events += int(episodes.frontier.sum())
         unready += int(episodes.unready.sum())
-        unmasked += int(play(as_numbers(METHODS["unconstrained"], env), theta, jax.random.key(trial)).unready.sum())
+        unmasked += int(
+            play(method_arrays(method_spec("unconstrained"), env), theta, jax.random.key(trial)).unready.sum()
+        )
     assert steps > 1_000_000
     assert events > 10_000
     assert unready == 0

@@ -9,7 +9,7 @@ import pytest
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, as_numbers, budgets_of
+from mccpo.methods import budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import advantages, appraise
 from mccpo.methods.gradient.network import Network
@@ -31,7 +31,7 @@ appraised = jax.jit(advantages)
 
 
 def method(name):
-    return as_numbers(METHODS[name], ENV)
+    return method_arrays(method_spec(name), ENV)
 
 
 # Advantages.
@@ -332,7 +332,7 @@ def test_a_cost_that_is_always_zero_does_not_spoil_training():
     limits = budgets_of(env, {"c4": 1.0})
     state = start(env, SIZES, jax.random.key(0))
     after, _ = jax.jit(partial(ppo.iterate, env, SIZES))(
-        as_numbers(METHODS["mc-cpo"], env), limits, PPOSettings(), state, jnp.zeros(())
+        method_arrays(method_spec("mc-cpo"), env), limits, PPOSettings(), state, jnp.zeros(())
     )
     assert np.isfinite(np.asarray(after.parameters)).all()
     assert (np.asarray(after.parameters) != np.asarray(state.parameters)).any()

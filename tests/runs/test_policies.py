@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.methods import METHODS, as_numbers, execute, masked_softmax
+from mccpo.methods import METHODS, method_spec, method_arrays, execute, masked_softmax
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.curriculum import Curriculum
 from mccpo.env import Activity, Group, make
@@ -36,7 +36,7 @@ BUDGETS = {"c2": 0.09, "c3": 1 / 3, "c4": 1.8}
 
 def policies(env, method="mc-cpo", seeds=2, part="tutor-15 κ=0.9"):
     parameters = np.random.default_rng(0).normal(scale=0.3, size=(seeds, network_of(env).size)).astype(np.float32)
-    return Policies(part, env, METHODS[method], BUDGETS, ANCHOR, parameters, seed=5)
+    return Policies(part, env, method_spec(method), BUDGETS, ANCHOR, parameters, seed=5)
 
 
 def behaviour(env, steps=20):
@@ -98,7 +98,7 @@ def test_numpy_acts_as_the_trained_policy_does(method, batch):
     mask = rng.random((*batch, env.num_actions)) < 0.5
     mask[..., 0] = True
     found = one.act(features, mask, policy=1)
-    numbers = as_numbers(one.method, env)
+    numbers = method_arrays(one.method, env)
     flat = jnp.asarray(features).reshape(-1, env.num_features).T
     logits, _ = network_of(env).apply(jnp.asarray(one.parameters[1]), flat)
     gate = jnp.asarray(mask).reshape(-1, env.num_actions)

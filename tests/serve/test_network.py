@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mccpo import methods as algo
 from mccpo.env import Activity, make
-from mccpo.methods import METHODS, as_numbers, execute
+from mccpo.methods import execute, method_arrays, method_spec
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.runs.policies import read_policies
 from mccpo.serve.policy.network import FILTERS, executed, masked_softmax
@@ -24,7 +24,7 @@ ENVIRONMENTS = {
 def in_jax(env, method, parameters, features, mask):
     """What the trained policy does, as training has it."""
     logits, _ = network_of(env).apply(jnp.asarray(parameters), jnp.asarray(features, jnp.float32)[:, None])
-    numbers = as_numbers(METHODS[method], env)
+    numbers = method_arrays(method_spec(method), env)
     probs = algo.masked_softmax(logits[:, 0], jnp.asarray(mask) | ~numbers.masked).probs
     return np.asarray(execute(numbers, probs, jnp.asarray(mask), jnp.asarray(env.hack)))
 
@@ -88,7 +88,7 @@ def test_filters_are_those_of_training(case, rule, masked):
     trained = algo.masked_softmax(logits, ready if masked else np.ones_like(ready))
     assert (found is None) == bool(trained.degenerate)
     if found is not None:
-        spec = as_numbers(METHODS["post-hoc"], env)
+        spec = method_arrays(method_spec("post-hoc"), env)
         numbers = type(spec)(**vars(spec) | {"filter": jnp.asarray(FILTERS.index(rule))})
         probs = jnp.asarray(trained.probs)
         expected = execute(numbers, probs, jnp.asarray(ready), jnp.zeros(len(ready), bool))

@@ -17,10 +17,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.env.tutor import Tutoring
-from mccpo.methods import MethodSpec, as_numbers
+from mccpo.methods import MethodSpec, method_arrays
 from mccpo.methods.engine import as_arrays
 from mccpo.methods.episodes import Episodes, Moment, account, summed, trace
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 CONDUCT = 2**31 - 2  # folded into the root key, so that these episodes are none of those that judge or validate
 EVERYONE = "all"
@@ -52,7 +52,7 @@ def conduct(
     """Watches a policy in episodes of its own."""
     env = as_arrays(env)
     key = jax.random.fold_in(jax.random.key(seed), CONDUCT)
-    found = _watch(env, as_numbers(spec, env), jnp.asarray(parameters), key, episodes)
+    found = _watch(env, method_arrays(spec, env), jnp.asarray(parameters), key, episodes)
     return jax.tree.map(np.asarray, found)
 
 
@@ -93,7 +93,7 @@ def _fared(seen: Conduct, which: Any) -> dict[str, float]:
 
 @eqx.filter_jit
 def _watch(
-    env: Tutoring[Any], method: Method, parameters: Float[Array, " parameters"], key: PRNGKeyArray, episodes: int
+    env: Tutoring[Any], method: MethodArrays, parameters: Float[Array, " parameters"], key: PRNGKeyArray, episodes: int
 ) -> Conduct:
     per_concept = env.num_actions // len(env.curriculum)
 

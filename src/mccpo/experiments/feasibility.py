@@ -33,7 +33,7 @@ from mccpo.exact import Infeasible
 from mccpo.experiments import neural
 from mccpo.experiments.neural import Anchored
 from mccpo.experiments.options import Session
-from mccpo.methods import METHODS, MethodSpec, budgets_of, evaluate_neural
+from mccpo.methods import METHODS, MethodSpec, budgets_of, evaluate_neural, method_spec
 
 SEEDS = 3
 ROUNDS = 3
@@ -178,7 +178,7 @@ def examine(
     session: Session,
 ) -> dict[str, Any]:
     """The part of a table's results that says why its budgets were met in no seed; nothing where some seed met them."""
-    met = [row["satisfaction_strict"]["mean"] for name, row in rows.items() if METHODS[name].constrained]
+    met = [row["satisfaction_strict"]["mean"] for name, row in rows.items() if method_spec(name).constrained]
     if not met or max(met) > 0:
         return {}
     found = diagnose(anchored, budgets, rows, f"{label}, least costs", session)
@@ -307,7 +307,7 @@ def _name(prices: Prices) -> str:
 
 
 def _masked(method: str) -> bool:
-    return method in METHODS and METHODS[method].masked
+    return method in METHODS and method_spec(method).masked
 
 
 def _per_seed(env: Environment[Any], row: Mapping[str, Summary]) -> list[Costs]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,13 +20,13 @@ from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.masked import masked_softmax, sample
-from mccpo.methods.mc_cpo.spec import Method, execute
+from mccpo.methods.mc_cpo.spec import MethodArrays, execute
 
 EVALUATION_EPISODES = 200
 """By which tables judge a policy that cannot be judged exactly."""
 
 
-def judged_by(env: Environment[Any]) -> float:
+def evaluation_episodes(env: Environment[Any]) -> float:
     """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
     return math.inf if isinstance(getattr(env, "env", env), FiniteEnvironment) else EVALUATION_EPISODES
 
@@ -62,8 +62,13 @@ class Episodes(NamedTuple):
     length: Float[Array, " episodes"]
 
 
-class Actor(eqx.Module):
-    """Whoever teaches: chooses by what is seen of a learner, and may remember what it saw in the same episode."""
+class Policy(eqx.Module):
+    """What chooses the next activity, by what is seen of a learner; it may remember what it saw in the same episode.
+
+    `name` is what commands call a rule.
+    """
+
+    name: ClassVar[str] = ""
 
     def begin(self, env: Environment[Any], episodes: int) -> Any:
         """What is remembered before the first step of so many episodes, the batch last; nothing by default."""
@@ -80,10 +85,10 @@ class Actor(eqx.Module):
         return memory
 
 
-class NetworkActor(Actor):
+class NetworkPolicy(Policy):
     """A learnt policy, as its method executes it."""
 
-    method: Method
+    method: MethodArrays
     parameters: Float[Array, " parameters"]
     network: Network = eqx.field(static=True)
 
@@ -96,7 +101,7 @@ class NetworkActor(Actor):
 
 
 def perform(
-    env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
+    env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
 ) -> Any:
     """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
     beginning, playing = jax.random.split(key)
@@ -119,28 +124,28 @@ def perform(
 
 def trace(
     env: Environment[Any],
-    method: Method,
+    method: MethodArrays,
     parameters: Float[Array, " parameters"],
     key: PRNGKeyArray,
     episodes: int,
     look: Callable[[Moment], Any],
 ) -> Any:
     """What `look` made of every moment of a learnt policy's episodes, time first."""
-    return perform(env, NetworkActor(method, parameters, network_of(env)), key, episodes, look)
+    return perform(env, NetworkPolicy(method, parameters, network_of(env)), key, episodes, look)
 
 
 def judge(
     env: Environment[Any],
-    method: Method,
+    method: MethodArrays,
     parameters: Float[Array, " parameters"],
     key: PRNGKeyArray,
     episodes: int,
 ) -> Episodes:
     """What a learnt policy is worth in episodes played for the purpose."""
-    return judge_actor(env, NetworkActor(method, parameters, network_of(env)), key, episodes)
+    return evaluate_policy(env, NetworkPolicy(method, parameters, network_of(env)), key, episodes)
 
 
-def judge_actor(env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int) -> Episodes:
+def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int) -> Episodes:
     """What whoever teaches is worth in episodes played for the purpose."""
     return summed(env, perform(env, actor, key, episodes, lambda moment: account(env, moment)))
 

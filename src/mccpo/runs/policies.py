@@ -23,7 +23,7 @@ from safetensors.numpy import load, save
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.methods import MethodSpec, as_numbers, execute, masked_softmax
+from mccpo.methods import MethodSpec, method_arrays, execute, masked_softmax
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
@@ -69,7 +69,7 @@ class Policies:
         probs = masked_softmax(logits.T.reshape(gate.shape), gate | (not self.method.masked)).probs
         if self.method.filter == "none":
             return np.concatenate([probs, np.zeros_like(probs[..., :1])], axis=-1)
-        return np.asarray(execute(as_numbers(self.method, self.env), probs, gate, jnp.asarray(self.env.hack)))
+        return np.asarray(execute(method_arrays(self.method, self.env), probs, gate, jnp.asarray(self.env.hack)))
 
 
 def write_policies(folder: Path, policies: Sequence[Policies]) -> None:
@@ -177,7 +177,7 @@ def _policies(name: str, part: dict[str, Any], method: dict[str, Any], tensors: 
     )
     if missing := [cost for cost in found.env.constrained if cost not in found.budgets]:
         raise InputError(f"{name} has no budget on {', '.join(missing)}", fix="train it again")
-    as_numbers(found.method, found.env)  # fails on a method that this version cannot execute
+    method_arrays(found.method, found.env)  # fails on a method that this version cannot execute
     expected = json.loads(dump_json(asdict(found.network)))
     if part["network"] != expected or found.parameters.shape[1:] != (found.network.size,):
         raise InputError(f"the network of {name} is another than the environment's", fix="train it again")

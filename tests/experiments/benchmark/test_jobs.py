@@ -27,7 +27,7 @@ import multiprocessing, os, signal, time
 from mccpo.env import make
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.jobs import Job
-from mccpo.experiments.benchmark.methods import Ruling, entrant
+from mccpo.methods import RuleEntry, method_entry
 
 
 def note(folder, job):
@@ -62,7 +62,7 @@ RULES = {"dying": dies, "ending": ends, "hanging": hangs, "printing": prints}
 
 
 def load(name):
-    return Ruling(name, RULES[name]) if name in RULES else entrant(name)
+    return RuleEntry(name, name, "", RULES[name]) if name in RULES else method_entry(name)
 
 
 def place(name, _data):

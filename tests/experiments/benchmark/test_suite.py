@@ -16,12 +16,12 @@ from mccpo.errors import InputError
 from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.environments import NoData, World
-from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly
+from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import TUTORS
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
@@ -34,12 +34,14 @@ def load(standing):
     def load(name):
         if name in ("standing", "diverging"):
             factor = 1.0 if name == "standing" else np.inf
-            return Learning(name, lambda _env, _setting: standing(factor=factor), sees_budgets=name == "standing")
+            return GradientEntry(
+                name, name, "", lambda _env, _setting: standing(factor=factor), sees_budgets=name == "standing"
+            )
         if name == "crashing":
-            return Learning(name, lambda _env, _setting: 1 / 0)
+            return GradientEntry(name, name, "", lambda _env, _setting: 1 / 0)
         if name == "mc-cpo":
-            return replace(entrant(name), search=({}, {"settings.tighten": 0.03}))
-        return entrant(name)
+            return replace(method_entry(name), search=({}, {"settings.tighten": 0.03}))
+        return method_entry(name)
 
     return load
 
@@ -262,7 +264,7 @@ def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_ep
     }  # fmt: skip
     kept = {"anchor": anchor, "reference": anchor}
     posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
-    trial = attempt(posed, "anyone", lambda name: Ruling(name, TUTORS["random-ready"]), small, Session())
+    trial = attempt(posed, "anyone", lambda name: RuleEntry(name, name, "", TUTORS["random-ready"]), small, Session())
     assert trial.status == "done", trial.why
     first, second = trial.values[0.5]
     assert first.ret != second.ret  # other episodes for every seed

@@ -14,14 +14,14 @@ from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark import methods
 from mccpo.experiments.benchmark import trial as trials
 from mccpo.experiments.benchmark.environments import World
-from mccpo.experiments.benchmark.methods import Learning, Ruling, Solving
 from mccpo.experiments.benchmark.problem import Posed, pose
 from mccpo.experiments.benchmark.rows import rows_of
 from mccpo.experiments.benchmark.trial import attempt
-from mccpo.methods.episodes import Actor
+from mccpo.methods import GradientEntry, RuleEntry, SolverEntry
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import entry_of
 from mccpo.methods.rules import RandomReady
 
 ANCHOR = Values(34.0, {"c2": 0.9, "c3": 15.9, "c4": 27.6}, 40.0, 1.0, 0.0, 1.0, 0.0)
@@ -43,14 +43,23 @@ class Remembering(Scaled):
         return jnp.zeros(episodes)
 
 
-class Exiting(Actor):
+class Exiting(Policy):
     def probabilities(self, env, memory, obs):
         sys.exit(7)
 
 
-class Misused(Actor):
+class Misused(Policy):
     def probabilities(self, env, memory, obs):
         raise InputError("it was built wrongly", fix="build it well")
+
+
+def solver_giving(chance):
+    """A solver whose policy has the same chance everywhere."""
+
+    def solve(model, budgets):
+        return np.full((model.num_states, model.num_actions), chance(model))
+
+    return SolverEntry("solver", "solver", "", solve)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +75,7 @@ def tutor():
 
 
 def follow(posed, rule, protocol):
-    return attempt(posed, "rule", lambda name: Ruling(name, rule), protocol, Session())
+    return attempt(posed, "rule", lambda name: RuleEntry(name, name, "", rule), protocol, Session())
 
 
 @pytest.mark.parametrize("rule", [Scaled, Remembering])
@@ -88,7 +97,9 @@ def test_so_has_one_that_is_judged_by_episodes(tutor, small):
 
 def test_only_what_says_so_does_not_apply(gate, tutor, small):
     assert follow(gate, Misused, small).status == "crashed"
-    solver = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), np.nan))
+    solver = SolverEntry(
+        "solver", "solver", "", lambda model, _: np.full((model.num_states, model.num_actions), np.nan)
+    )
     assert attempt(gate, "solver", lambda _: solver, small, Session()).status == "crashed"
     assert attempt(tutor, "solver", lambda _: solver, small, Session()).status == "does not apply"
 
@@ -109,7 +120,9 @@ def test_rules_and_solvers_have_no_more_time_than_others(gate, small):
     for rule in (Scaled, Remembering):
         found = follow(gate, rule, hurried)
         assert (found.status, found.values) == ("timed out", {})
-    even = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), 1 / model.num_actions))
+    even = SolverEntry(
+        "solver", "solver", "", lambda model, _: np.full((model.num_states, model.num_actions), 1 / model.num_actions)
+    )
     found = attempt(gate, "solver", lambda _: even, hurried, Session())
     assert (found.status, found.why) == ("timed out", "stopped after 1e-09 s in solving for κ=0.5")
 
@@ -130,7 +143,7 @@ def test_settings_are_searched_for_where_they_are_trained(gate, small, standing,
         return [[replace(easy, costs={"c": 0.3})] * parameters.shape[1] for _ in parameters]
 
     monkeypatch.setattr(trials, "judge_policies", judge)
-    method = Learning("standing", lambda _env, _setting: standing(), ({}, {"factor": 1.0}))
+    method = GradientEntry("standing", "standing", "", lambda _env, _setting: standing(), ({}, {"factor": 1.0}))
     found = attempt(posed, "standing", lambda _: method, small, Session())
     assert found.status == "done", found.why
     assert seen == pytest.approx([0.5, 0.5, 0.6])  # each setting, then the test
@@ -149,7 +162,7 @@ def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(ga
 
     trained = []
     session = Session(progress=lambda stage, _: trained.append(stage.label))
-    method = Learning("ranged", lambda _env, _setting: Ranged(), conditioned=True)
+    method = GradientEntry("ranged", "ranged", "", lambda _env, _setting: Ranged(), conditioned=True)
     found = attempt(gate, "ranged", lambda _: method, small, session)
     assert {(row["kappa"], row["status"], row["why"]) for row in rows_of(gate, found, small)} == {
         (0.5, "does not apply", "kappa is 0.5; ask for 0.6 or more"),
@@ -168,6 +181,6 @@ def test_the_method_of_the_documentation_works(small):
     given = {}
     exec(code, given)
     posed = pose("gate", World(env := make("gate"), env), small, Session())
-    trial = attempt(posed, "mine", lambda name: methods._rival(given["MyMethod"], name), small, Session())
+    trial = attempt(posed, "mine", lambda name: entry_of(given["MyMethod"], name), small, Session())
     assert (trial.status, trial.why) == ("done", "")
     assert len(trial.searched) == 3

@@ -23,7 +23,7 @@ from mccpo.env import Environment, PreparedTutor, make
 from mccpo.env.registry import TUTOR
 from mccpo.env.tutor.cut import cut
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.methods import unknown
+from mccpo.methods import unknown
 
 GROUP = "mccpo.environments"
 DATA = "MCCPO_DATA"

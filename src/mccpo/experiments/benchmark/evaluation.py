@@ -24,10 +24,10 @@ from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.neural import values_of
 from mccpo.methods import engine
-from mccpo.methods.episodes import Actor, Episodes, Moment, NetworkActor, account, perform, summed
+from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.training import EVALUATION, evaluate_policies
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.methods.rules import remembers, tabulate
 
 _ROUNDING = 1e-4  # of chances that sum to 1 in single precision
@@ -43,7 +43,7 @@ class Improper(Exception):  # noqa: N818 - an outcome of a trial, not a fault of
 def judge_policies(
     posed: Posed,
     env: Environment[Any],
-    playing: Method,
+    playing: MethodArrays,
     network: Network,
     parameters: Float[np.ndarray, "variants seeds parameters"],
     protocol: Protocol,
@@ -54,7 +54,7 @@ def judge_policies(
     policies = np.where(sound[..., None], parameters, 0.0)
     if posed.model is not None and isinstance(env, FiniteEnvironment):
         found: list[BySeed] = [
-            [_exactly(posed, env, NetworkActor(playing, one, network)) for one in row] for row in policies
+            [_exactly(posed, env, NetworkPolicy(playing, one, network)) for one in row] for row in policies
         ]
     else:
         methods = [playing] * len(policies)
@@ -67,7 +67,7 @@ def judge_policies(
 
 
 def judge_rule(
-    posed: Posed, actor: Actor, protocol: Protocol, after: Callable[[], None] = lambda: None
+    posed: Posed, actor: Policy, protocol: Protocol, after: Callable[[], None] = lambda: None
 ) -> tuple[BySeed, float]:
     """What a rule is worth, seed by seed, and the seconds that judging one seed takes once it is compiled.
 
@@ -103,7 +103,7 @@ def steady(ticks: Sequence[float]) -> float:
     return (ticks[-1] - ticks[1]) * parts / (parts - 1)
 
 
-def _exactly(posed: Posed, env: Environment[Any], actor: Actor) -> Values | None:
+def _exactly(posed: Posed, env: Environment[Any], actor: Policy) -> Values | None:
     assert posed.model is not None
     table = tabulate(env, actor)[posed.model.index]
     if not np.isfinite(table).all():
@@ -112,7 +112,7 @@ def _exactly(posed: Posed, env: Environment[Any], actor: Actor) -> Values | None
     return judge_table(posed, table)
 
 
-def _by_episodes(env: Environment[Any], actor: Actor, key: Any, episodes: int) -> Values | None:
+def _by_episodes(env: Environment[Any], actor: Policy, key: Any, episodes: int) -> Values | None:
     seen, finite, proper = jax.device_get(_play(env, actor, key, episodes))
     if not finite:
         return None
@@ -137,7 +137,7 @@ def _finite(values: Values) -> bool:
 
 @eqx.filter_jit
 def _play(
-    env: Environment[Any], actor: Actor, key: Any, episodes: int
+    env: Environment[Any], actor: Policy, key: Any, episodes: int
 ) -> tuple[Episodes, Bool[Array, ""], Bool[Array, ""]]:
     """Episodes of a rule, and whether its chances were finite, and those of a distribution, while they went on."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
-from mccpo.experiments.benchmark.methods import OURS
+from mccpo.methods import OURS
 
 # Closer together where the best are apart, and beyond 1: a seed may be better than the best is on average.
 TAUS = np.round(np.concatenate([np.arange(0.0, 0.9, 0.02), np.arange(0.9, 1.1, 0.004)]), 3)

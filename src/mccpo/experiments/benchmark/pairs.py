@@ -13,13 +13,13 @@ from safetensors.numpy import save
 from mccpo import files
 from mccpo.errors import InputError
 from mccpo.experiments.benchmark.environments import World, world
-from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
 from mccpo.experiments.benchmark.problem import Posed, anchors_json, pose
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import folder_of, rows_of
 from mccpo.experiments.benchmark.trial import Trial, attempt
 from mccpo.experiments.options import Session
 from mccpo.files import dump_json, read_json
+from mccpo.methods import Kind, MethodEntry, method_entry
 from mccpo.runs.folder import RunFolder
 
 
@@ -32,7 +32,7 @@ class Benchmark:
     environments: tuple[str, ...]
     protocol: Protocol
     data: Path | None = None
-    load: Callable[[str], Entrant] = field(default=entrant)
+    load: Callable[[str], MethodEntry] = field(default=method_entry)
     open: Callable[[str, Path | None], World] = field(default=world)
 
     def __post_init__(self) -> None:

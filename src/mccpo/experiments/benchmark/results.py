@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from mccpo.evaluation import Summary, summarise
 from mccpo.evaluation.hypervolume import hypervolume
-from mccpo.experiments.benchmark.methods import OURS
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
 from mccpo.experiments.benchmark.rows import MEASURED
+from mccpo.methods import OURS
 
 _TIED = 1e-9
 

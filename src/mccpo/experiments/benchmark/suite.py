@@ -21,7 +21,6 @@ from typing import Any
 
 from mccpo import files
 from mccpo.errors import InputError, MccpoError
-from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
 from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
 from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
@@ -33,6 +32,7 @@ from mccpo.experiments.benchmark.rows import rows_of, unseen_rows, write_rows
 from mccpo.experiments.benchmark.trial import Trial, line
 from mccpo.experiments.options import Session
 from mccpo.files import dump_json, read_json
+from mccpo.methods import method_names
 from mccpo.runs.folder import RunFolder
 
 Rows = list[dict[str, Any]]
@@ -187,7 +187,7 @@ def _check_agents(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, finis
     agents.check(
         rows,
         benchmark.protocol,
-        taken={*benchmark.methods, *entrants.names(), *kept},
+        taken={*benchmark.methods, *method_names(), *kept},
         asked={*benchmark.environments, *finished},
         open_=lambda name: benchmark.open(name, benchmark.data),
     )

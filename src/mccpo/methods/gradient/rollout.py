@@ -16,7 +16,7 @@ from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.masked import masked_softmax, mix, sample
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def choose(
 def play(
     env: Environment[Any],
     sizes: Sizes,
-    method: Method,
+    method: MethodArrays,
     network: Network,
     parameters: Float[Array, " parameters"],
     playing: Playing,

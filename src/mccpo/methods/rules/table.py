@@ -12,10 +12,10 @@ from jaxtyping import Array, Float
 
 from mccpo.env import Environment, FiniteEnvironment
 from mccpo.errors import DoesNotApply
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
 
 
-def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states actions+1"]:
+def tabulate(env: Environment[Any], actor: Policy) -> Float[np.ndarray, "states actions+1"]:
     """One row of probabilities for each of the environment's state numbers, the no-op's last.
 
     It is what `mccpo.evaluation.measure` takes, so that a rule or a learnt policy can be judged exactly. An actor that
@@ -31,13 +31,13 @@ def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states a
     return np.asarray(_rows(env, actor))
 
 
-def remembers(env: Environment[Any], actor: Actor) -> bool:
+def remembers(env: Environment[Any], actor: Policy) -> bool:
     """Whether what an actor does can depend on the episode so far, and not only on what it sees now."""
     return bool(jax.tree.leaves(jax.eval_shape(lambda: actor.begin(env, 1))))
 
 
 @eqx.filter_jit
-def _rows(env: FiniteEnvironment[Any], actor: Actor) -> Float[Array, "states actions+1"]:
+def _rows(env: FiniteEnvironment[Any], actor: Policy) -> Float[Array, "states actions+1"]:
     states = jax.vmap(env.state)(jnp.arange(env.num_states))
     obs = jax.vmap(env.observe, out_axes=-1)(states)
     return actor.probabilities(env, actor.begin(env, env.num_states), obs).T

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments, methods
-from mccpo.experiments.benchmark.methods import Learning, Setting
+from mccpo.experiments.benchmark import environments
 from mccpo.files import read_json
-from mccpo.methods.constrained import RIVALS
-from mccpo.methods.rules import TUTORS
+from mccpo.methods import METHODS, GradientEntry, Setting
 from mccpo.report import numbers
 from mccpo.report.benchmark import words
 from mccpo.report.benchmark.data import Board, Cell, Pair, Place
@@ -25,7 +22,6 @@ from mccpo.report.benchmark.finding import verdict
 from mccpo.report.benchmark.reading import board_of
 from mccpo.report.docs.docstrings import Told, table, told_in
 from mccpo.report.docs.environment_pages import environment_page
-from mccpo.report.docs.method_words import WORDS
 from mccpo.report.vocabulary import method_label
 
 MADE = "<!-- Made from the code by `make docs`: change it there. -->"
@@ -86,8 +82,7 @@ def pages(boards: Boards) -> dict[str, str]:
 
 def method_names() -> list[str]:
     """Every method of ours that takes part in a benchmark."""
-    known = {*WORDS, *RIVALS, *TUTORS}
-    return [name for name in methods.names() if name in known]
+    return [name for name, entry in METHODS.items() if not entry.variant]
 
 
 def report_of(folder: str) -> str:
@@ -97,11 +92,11 @@ def report_of(folder: str) -> str:
 
 def method_page(name: str, boards: Boards) -> str:
     """What a method is, its update, where ours departs, when to use it, its numbers, and what was found of it."""
-    told, entrant = _told(name), methods.entrant(name)
+    told, entry = _told(name), METHODS[name]
     parts = [f"# {method_label(name)}", f"`{name}`: {told.first}"]
     parts += [f"## {heading}\n\n{told.parts[part]}" for part, heading in _HEADINGS.items()]
-    if isinstance(entrant, Learning):
-        parts.append(_settings(name, entrant.search))
+    if isinstance(entry, GradientEntry):
+        parts.append(_settings(entry.numbers, entry.search))
     if found := _published(name, boards):
         parts.append(found)
     parts.append(f"## Source\n\n{told.parts['Source']}")
@@ -110,21 +105,16 @@ def method_page(name: str, boards: Boards) -> str:
 
 def _told(name: str) -> Told:
     """What the docstring of a method says, which must have every part."""
-    known: dict[str, Any] = {**RIVALS, **TUTORS}
-    told = told_in(WORDS[name] if name in WORDS else known[name].__doc__)
+    told = told_in(METHODS[name].about)
     absent = [part for part in (*_HEADINGS, "Source") if part not in told.parts]
     if absent:
         raise InputError(f"the docstring of {name} has no part '{absent[0]}'", fix=f"add **{absent[0]}:** to it")
     return told
 
 
-def _settings(name: str, search: Sequence[Setting]) -> str:
+def _settings(numbers: Setting, search: Sequence[Setting]) -> str:
     """A learner's own numbers, and what the benchmark tries for it."""
-    own = [
-        f"`{one.name}` {one.default:g}"
-        for one in (fields(RIVALS[name]) if name in RIVALS else ())
-        if one.default is not MISSING and isinstance(one.default, float)
-    ]
+    own = [f"`{name}` {default:g}" for name, default in numbers.items()]
     lines = ["## Its numbers"]
     if own:
         lines.append(f"By default: {', '.join(own)}.")
@@ -172,7 +162,7 @@ def _method_index() -> str:
     parts = ["# Methods", "Everyone who takes part in `mccpo benchmark`."]
     by_kind: dict[str, list[str]] = {}
     for name in method_names():
-        by_kind.setdefault(methods.entrant(name).kind, []).append(name)
+        by_kind.setdefault(METHODS[name].kind, []).append(name)
     for kind, found in by_kind.items():
         rows = [[f"[{method_label(name)}]({name}.md)", f"`{name}`", _told(name).first] for name in found]
         parts.append(f"## {_KINDS[kind]}\n\n" + table(["method", "name", "what it is"], rows))

@@ -107,9 +107,9 @@ def _asked(
 ) -> Benchmark:
     """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
     from mccpo.experiments.benchmark import environments
-    from mccpo.experiments.benchmark import methods as entrants
     from mccpo.experiments.benchmark.pairs import Benchmark
     from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
+    from mccpo.methods import method_names, unknown
 
     if name not in environments.SUITES:
         raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
@@ -119,11 +119,11 @@ def _asked(
     places = chosen.environments if envs is None else _names("--envs", envs)
     for place in places:
         environments.check(place)
-    known = entrants.names()
-    who = tuple(known) if methods is None else _names("--methods", methods)
+    known = method_names()
+    who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
     for method in who:
         if method not in known:
-            raise entrants.unknown("method", method, known)
+            raise unknown("method", method, known)
     protocol = Protocol(
         kappa=numbers(kappa) or KAPPAS,
         seeds=chosen.seeds if seeds is None else seeds,

@@ -8,14 +8,15 @@ import pytest
 from mccpo.curriculum import Curriculum
 from mccpo.env import ENVIRONMENTS, PreparedTutor, describe_environment, make
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments, methods
+from mccpo.experiments.benchmark import environments
 from mccpo.files import dump_json
-from mccpo.methods import METHODS
+from mccpo.methods import GradientEntry, adjusted, method_entry, method_names, method_spec
 from mccpo.methods.gradient.gradient_method import PrimalDual
+from mccpo.methods.registry import MOST_SETTINGS
 
 MODULE = """
-from mccpo.algo.rivals import PPOLagrangian
-from mccpo.algo.tutors import RandomReady
+from mccpo.methods.constrained import PPOLagrangian
+from mccpo.methods.rules import RandomReady
 from mccpo.env import Gate
 
 class Mine(PPOLagrangian):
@@ -54,54 +55,54 @@ def their_package(tmp_path, monkeypatch):
 
 
 def test_everyone_has_the_same_search_allowance_and_recommends_its_first():
-    for name in methods.names():
-        one = methods.entrant(name)
+    for name in method_names(variants=False):
+        one = method_entry(name)
         assert one.name == name
-        if isinstance(one, methods.Learning):
-            assert len(one.search) in (1, methods.MOST_SETTINGS), name
+        if isinstance(one, GradientEntry):
+            assert len(one.search) in (1, MOST_SETTINGS), name
             assert not one.search[0], name
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", method_names(variants=False))
 def test_every_setting_can_be_built(name):
-    one, env = methods.entrant(name), make("gate")
-    for setting in one.search if isinstance(one, methods.Learning) else ():
+    one, env = method_entry(name), make("gate")
+    for setting in one.search if isinstance(one, GradientEntry) else ():
         one.build(env, setting)
 
 
 def test_shaping_is_tuned_by_multiples_of_the_papers_prices():
     env = make("gate")
-    learner = methods.entrant("reward-shaped-tuned").build(env, {"scale": 0.1})
+    learner = method_entry("reward-shaped-tuned").build(env, {"scale": 0.1})
     assert isinstance(learner, PrimalDual)
-    assert learner.method.shaping.tolist() == pytest.approx([0.1 * METHODS["reward-shaped"].shaping["c"]])
+    assert learner.method.shaping.tolist() == pytest.approx([0.1 * method_spec("reward-shaped").shaping["c"]])
 
 
 def test_numbers_are_replaced_by_their_paths(standing):
-    found = methods.adjusted(standing(), {"factor": 2.0, "settings.rule.cap": 7.0})
+    found = adjusted(standing(), {"factor": 2.0, "settings.rule.cap": 7.0})
     assert (found.factor, found.settings.rule.cap) == (2.0, 7.0)
     assert standing().factor == 1.0
     with pytest.raises(InputError, match="no number 'speed'"):
-        methods.adjusted(standing(), {"speed": 2.0})
+        adjusted(standing(), {"speed": 2.0})
 
 
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="did you mean 'mc-cpo'"):
-        methods.entrant("mc-cp")
+        method_entry("mc-cp")
     with pytest.raises(InputError, match="did you mean 'tutor-15'"):
         environments.check("tutor15")
 
 
 def test_a_package_adds_methods(their_package):
-    assert {"mine", "rule", "broken"} <= set(methods.names())
-    assert methods.names().count("mc-cpo") == 1
-    mine = methods.entrant("mine")
+    assert {"mine", "rule", "broken"} <= set(method_names(variants=False))
+    assert method_names(variants=False).count("mc-cpo") == 1
+    mine = method_entry("mine")
     assert (mine.kind, mine.name, mine.sees_budgets) == ("learner", "mine", True)
-    assert methods.entrant("rule").kind == "tutor"
-    assert methods.entrant("mc-cpo").search  # ours
+    assert method_entry("rule").kind == "tutor"
+    assert method_entry("mc-cpo").search  # ours
     with pytest.raises(AttributeError):
-        methods.entrant("broken")
-    with pytest.raises(InputError, match="neither a Learner nor an Actor"):
-        methods.entrant("wrong")
+        method_entry("broken")
+    with pytest.raises(InputError, match="neither a GradientMethod nor an Policy"):
+        method_entry("wrong")
 
 
 def test_a_package_adds_environments(their_package):
