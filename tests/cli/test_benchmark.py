@@ -8,7 +8,8 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.experiments.benchmark.outside import write
-from mccpo.methods.rules import TUTORS
+from mccpo.methods import registry
+from mccpo.methods.rules import RandomReady
 
 QUICK = ["benchmark", "--methods", "random-ready,lyapunov-lp", "--envs", "gate,assistments-2009", "--seeds", "2"]
 
@@ -79,9 +80,9 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
 def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
     def printing():
         sys.stdout.write("hello\n")
-        return TUTORS["random-ready"]()
+        return RandomReady()
 
-    monkeypatch.setitem(TUTORS, "curriculum-order", printing)
+    monkeypatch.setitem(registry._OWN, "curriculum-order", registry.RuleEntry("curriculum-order", "", "", printing))
     arguments = ["--methods", "curriculum-order", "--envs", "gate", "--seeds", "1", "--json"]
     code, out, err = run(capsys, "benchmark", *arguments, "--out", str(tmp_path / "run"))
     assert code == 0, err

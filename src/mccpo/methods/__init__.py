@@ -1,7 +1,7 @@
 """How policies come about: MC-CPO, the paper's baselines, constrained methods, rules and solvers, by name.
 
-`METHODS` holds all of them. A method learns by gradient (`GradientMethod`), follows a rule (a `Policy`), or computes its
-policy from a finite environment's arrays.
+`METHODS` holds all of them. A method learns by gradient (`GradientMethod`), follows a rule (a `Policy`), or computes
+its policy from a finite environment's arrays.
 """
 
 from mccpo.methods.engine import (
@@ -45,6 +45,7 @@ from mccpo.methods.gradient.training import (
 )
 from mccpo.methods.masked import REFUSAL, Masked, masked_softmax, mix, sample, sample_gumbel
 from mccpo.methods.mc_cpo.family import method_spec
+from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers, budgets_of
 from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, execute, method_arrays
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
@@ -70,7 +71,7 @@ from mccpo.methods.mc_cpo import mc_cpo  # isort: skip
 from mccpo.methods import constrained  # isort: skip
 from mccpo.methods import rules  # isort: skip
 from mccpo.methods import solvers  # isort: skip
-from mccpo.methods.constrained import Context, OnPolicy  # isort: skip
+from mccpo.methods.constrained import Context, OnPolicy, penalised  # isort: skip
 from mccpo.methods.rules import remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
@@ -140,8 +141,10 @@ __all__ = [
     "method_spec",
     "mix",
     "network_of",
+    "penalised",
     "perform",
     "point_of",
+    "price_unit",
     "register_method",
     "remembers",
     "rules",

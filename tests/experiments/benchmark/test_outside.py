@@ -12,7 +12,7 @@ from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.outside import check, joined, left_out, measure, read, write
 from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.rows import rows_of
-from mccpo.methods.rules import TUTORS, tabulate
+from mccpo.methods.rules import RandomReady, tabulate
 
 EPISODES = 400
 
@@ -32,7 +32,7 @@ def posed(small):
 
 
 def test_an_agent_is_worth_what_its_policy_is_worth_exactly(rows, posed):
-    exact = evaluate(posed.model, tabulate(posed.env, TUTORS["random-ready"]())[posed.model.index])
+    exact = evaluate(posed.model, tabulate(posed.env, RandomReady())[posed.model.index])
     for row in rows:
         assert row["return"] == pytest.approx(exact.ret, abs=4 / np.sqrt(EPISODES))
         assert row["J_c"] == pytest.approx(exact.costs["c"], abs=4 / np.sqrt(EPISODES))

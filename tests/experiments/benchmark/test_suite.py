@@ -22,7 +22,7 @@ from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
-from mccpo.methods.rules import TUTORS
+from mccpo.methods.rules import RandomReady
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 
@@ -264,7 +264,7 @@ def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_ep
     }  # fmt: skip
     kept = {"anchor": anchor, "reference": anchor}
     posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
-    trial = attempt(posed, "anyone", lambda name: RuleEntry(name, name, "", TUTORS["random-ready"]), small, Session())
+    trial = attempt(posed, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
     assert trial.status == "done", trial.why
     first, second = trial.values[0.5]
     assert first.ret != second.ret  # other episodes for every seed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods import NeuralPlan
+from mccpo.methods import NeuralPlan, constrained
 from mccpo.methods.constrained import (
     CPO,
     CRPO,
@@ -18,7 +18,6 @@ from mccpo.methods.constrained import (
     KGA2C,
     P3O,
     RCPO,
-    RIVALS,
     Lyapunov,
     PIDLagrangian,
     PPOLagrangian,
@@ -32,6 +31,9 @@ ENV = make("chain")
 PLAN = NeuralPlan(steps=700, seeds=1, sizes=Sizes(environments=8, rollout=16, minibatch=64, epochs=2), validation=8)
 # Of the others, which have networks or learners' states of their own, it is tested beside their mechanisms.
 PLAIN = [PPOLagrangian, RCPO, PIDLagrangian, FOCOPS, CRPO, P3O, KGA2C, CPO, FPI, Lyapunov]
+RIVALS = {
+    kind.name: kind for kind in vars(constrained).values() if isinstance(kind, type) and getattr(kind, "name", "")
+}
 every_rival = pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS)
 
 

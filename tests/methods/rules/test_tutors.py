@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mccpo.env import Estimated, Observation, at_kappa, make
+from mccpo.methods import METHODS, RuleEntry
 from mccpo.methods.episodes import Policy
-from mccpo.methods.rules import TUTORS, Planning, RandomReady
+from mccpo.methods.rules import Planning, RandomReady
 from mccpo.methods.rules.zpdes import ZPDES, Tried
+
+TUTORS = {name: entry.build for name, entry in METHODS.items() if isinstance(entry, RuleEntry)}
 
 EPISODES = 4
 ENVIRONMENTS = {

@@ -1,6 +1,6 @@
 """Methods that learn by a mechanism of their own, over MC-CPO's mask, network, rollout and selection."""
 
-from mccpo.methods.constrained.on_policy import Context, OnPolicy
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, penalised
 
 # In the order of the tables.
 from mccpo.methods.constrained.ppo_lagrangian import PPOLagrangian  # isort: skip
@@ -31,4 +31,5 @@ __all__ = [
     "OnPolicy",
     "PIDLagrangian",
     "PPOLagrangian",
+    "penalised",
 ]
