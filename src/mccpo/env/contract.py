@@ -107,6 +107,11 @@ class Environment(eqx.Module, Generic[StateT]):
     def observe(self, state: StateT) -> Observation:
         """What a policy sees in a state."""
 
+    @property
+    def estimates_readiness(self) -> bool:
+        """Whether the gate goes by an estimate, so that what is ready may not be so in truth."""
+        return type(self).truly_ready is not Environment.truly_ready
+
     def truly_ready(self, state: StateT) -> Bool[Array, " actions"]:
         """The actions that the learner is ready for in truth: what the policy sees, unless it sees an estimate."""
         return self.observe(state).action_mask

@@ -17,10 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.env.tutor import Tutoring
-from mccpo.methods import MethodSpec, method_arrays
-from mccpo.methods.engine import as_arrays
-from mccpo.methods.episodes import Episodes, Moment, account, summed, trace
-from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.methods import Episodes, Moment, Policy, PolicySet, account, as_arrays, perform, summed
 
 CONDUCT = 2**31 - 2  # folded into the root key, so that these episodes are none of those that judge or validate
 EVERYONE = "all"
@@ -46,14 +43,11 @@ class Conduct(NamedTuple):
     episodes: Episodes
 
 
-def conduct(
-    env: Tutoring[Any], spec: MethodSpec, parameters: Float[np.ndarray, " parameters"], *, episodes: int, seed: int
-) -> Conduct:
-    """Watches a policy in episodes of its own."""
+def conduct(env: Tutoring[Any], policies: PolicySet, policy: int, *, episodes: int, seed: int) -> Conduct:
+    """Watches the policy of one seed in episodes of its own."""
     env = as_arrays(env)
     key = jax.random.fold_in(jax.random.key(seed), CONDUCT)
-    found = _watch(env, method_arrays(spec, env), jnp.asarray(parameters), key, episodes)
-    return jax.tree.map(np.asarray, found)
+    return jax.tree.map(np.asarray, _watch(env, policies.policy(env, policy), key, episodes))
 
 
 def as_json(env: Tutoring[Any], seen: Conduct) -> dict[str, Any]:
@@ -92,9 +86,7 @@ def _fared(seen: Conduct, which: Any) -> dict[str, float]:
 
 
 @eqx.filter_jit
-def _watch(
-    env: Tutoring[Any], method: MethodArrays, parameters: Float[Array, " parameters"], key: PRNGKeyArray, episodes: int
-) -> Conduct:
+def _watch(env: Tutoring[Any], policy: Policy, key: PRNGKeyArray, episodes: int) -> Conduct:
     per_concept = env.num_actions // len(env.curriculum)
 
     def look(moment: Moment) -> Any:
@@ -104,7 +96,7 @@ def _watch(
         means = (moment.state.K.mean(-1), moment.step.state.K.mean(-1), ready.mean(-1), taught.mean(-1))
         return means, ready, group, account(env, moment)
 
-    means, ready, group, steps = trace(env, method, parameters, key, episodes, look)
+    means, ready, group, steps = perform(env, policy, key, episodes, look)
     before, after, open_to, chosen = means
     first = jnp.where(ready.any(axis=0), ready.argmax(axis=0), env.horizon)
     return Conduct(

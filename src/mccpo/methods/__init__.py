@@ -50,6 +50,14 @@ from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multiplier
 from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, execute, method_arrays
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
 from mccpo.methods.mc_cpo.tabular_training import TabularPlan, TabularRuns, train_tabular
+from mccpo.methods.policy_set import (
+    ImproperPolicy,
+    NetworkPolicies,
+    PolicySet,
+    RulePolicies,
+    is_distribution,
+    play_rule,
+)
 from mccpo.methods.registry import (
     METHODS,
     GradientEntry,
@@ -79,6 +87,12 @@ PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo
 OURS = "mc-cpo"
 
 __all__ = [
+    "play_rule",
+    "is_distribution",
+    "RulePolicies",
+    "PolicySet",
+    "NetworkPolicies",
+    "ImproperPolicy",
     "EVALUATION",
     "EVALUATION_EPISODES",
     "ITERATIONS",

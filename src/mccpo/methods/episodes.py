@@ -86,16 +86,20 @@ class Policy(eqx.Module):
 
 
 class NetworkPolicy(Policy):
-    """A learnt policy, as its method executes it."""
+    """A learnt policy, as its method executes it. `told` is the κ that it is told beside what it sees, if it is."""
 
     method: MethodArrays
     parameters: Float[Array, " parameters"]
     network: Network = eqx.field(static=True)
+    told: float | None = eqx.field(static=True, default=None)
 
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
         del memory
         mask = obs.action_mask | ~self.method.masked
-        logits, _ = self.network.apply(self.parameters, obs.features)
+        features = obs.features
+        if self.told is not None:
+            features = jnp.concatenate([features, jnp.full((1, features.shape[-1]), self.told, features.dtype)])
+        logits, _ = self.network.apply(self.parameters, features)
         probs = masked_softmax(logits, mask, axis=0).probs
         return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
 

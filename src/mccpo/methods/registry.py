@@ -35,6 +35,7 @@ from mccpo.errors import InputError
 from mccpo.exact import FiniteModel
 from mccpo.methods.episodes import Policy
 from mccpo.methods.gradient.gradient_method import GradientMethod
+from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.spec import MethodSpec
 
 GROUP = "mccpo.methods"
@@ -71,6 +72,7 @@ class GradientEntry(MethodEntry):
     - `seeks_budgets`: whether its setting is chosen for meeting the budgets, or for its return alone.
     - `conditioned`: whether it is trained once and asked for every κ.
     - `spec`: the method as data, where it is one of the primal–dual family, which a table can learn, too.
+    - `settings`: the numbers of PPO where they are not the recommended ones.
     - `numbers`: its own numbers with their defaults, beside those of `PPOSettings`.
     """
 
@@ -80,6 +82,7 @@ class GradientEntry(MethodEntry):
     seeks_budgets: bool = True
     conditioned: bool = False
     spec: MethodSpec | None = None
+    settings: PPOSettings | None = None
     numbers: Setting = field(default_factory=dict)
 
 

@@ -54,6 +54,7 @@ def register_family(
             sees_budgets=spec.constrained,
             seeks_budgets=seeks_budgets,
             spec=spec,
+            settings=settings,
             variant=variant,
         )
     )

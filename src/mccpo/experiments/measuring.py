@@ -1,0 +1,177 @@
+"""What trained policies are worth on fresh episodes, what their training was like, and what they do.
+
+The policies that a table compares are selected by validation episodes during training; the episodes here are drawn from
+keys of their own afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mccpo.env import Environment
+from mccpo.env.tutor import Tutoring
+from mccpo.evaluation import Curves, Summary, metrics_of, summarise
+from mccpo.evaluation.behaviour import as_json, by_group, conduct
+from mccpo.exact import Values
+from mccpo.experiments import training
+from mccpo.experiments.finite import Outcome
+from mccpo.experiments.options import Session
+from mccpo.experiments.problem import Problem
+from mccpo.experiments.training import Trained
+from mccpo.experiments.worth import values_of
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, PolicySet
+from mccpo.runs.policies import Policies
+
+Kappa: TypeAlias = float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Outcome):
+    """What training gave and, besides the rows, what each policy does and how each group of learners fared."""
+
+    conduct: dict[str, dict[str, Any]]
+    groups: dict[str, dict[str, dict[str, float]]]
+
+    def shown(self) -> dict[str, Any]:
+        """What the results tell besides rows and curves."""
+        return {"conduct": self.conduct, "groups": self.groups}
+
+
+def run(
+    problem: Problem, methods: Sequence[str], budgets: dict[str, float], label: str, session: Session, kappa: Kappa = None
+) -> Watched:
+    """Trains methods under budgets, keeps their policies, evaluates them, and watches what they do."""
+    trained = train(problem, methods, budgets, label, session, kappa)
+    keep(problem, trained, budgets, label, session)
+    return watched(problem, trained, budgets)
+
+
+def train(
+    problem: Problem,
+    methods: Sequence[str | MethodSpec],
+    budgets: Mapping[str, float],
+    label: str,
+    session: Session,
+    kappa: Kappa = None,
+) -> dict[str, Trained]:
+    """Trains methods on a problem by its plan; what is trained as the unconstrained policies are is not trained again."""
+    return training.train(
+        problem.env, methods, budgets, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
+    )
+
+
+def keep(
+    problem: Problem, trained: Mapping[str, Trained], budgets: Mapping[str, float], part: str, session: Session
+) -> None:
+    """Hands over the policies of every method, to be kept with the run."""
+    if session.keep is not None:
+        for method in trained.values():
+            session.keep(saved(problem, method, budgets, part))
+
+
+def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part: str) -> Policies:
+    """A method's policies as a run folder keeps them."""
+    return Policies(
+        part=part,
+        env=problem.env,
+        method=method.spec,
+        budgets=dict(budgets),
+        anchor=problem.anchor,
+        policies=method.policies,
+        seed=problem.training.seed,
+    )
+
+
+def watched(problem: Problem, trained: Mapping[str, Trained], budgets: dict[str, float]) -> Watched:
+    """What trained methods are worth on fresh episodes, and what they do."""
+    rows = {name: row(problem, method, budgets) for name, method in trained.items()}
+    seen = {name: watch(problem, method) for name, method in trained.items() if isinstance(problem.env, Tutoring)}
+    return Watched(
+        rows,
+        curves(problem, trained),
+        conduct={name: what for name, (what, _) in seen.items()},
+        groups={name: whom for name, (_, whom) in seen.items()},
+    )
+
+
+def curves(problem: Problem, trained: Mapping[str, Trained]) -> Curves:
+    """The training curves of every method."""
+    return training.curves(training.steps_of(problem.training), problem.env, trained)
+
+
+def row(problem: Problem, method: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
+    """What a method's policies are worth, and what their training was like."""
+    cells = measured(problem, method, budgets)
+    if method.progress is None or method.multipliers is None:
+        return cells
+    unready = np.asarray(method.progress.violation_steps).sum(axis=1)
+    cells["prerequisite_violations_training"] = summarise(unready.astype(float))
+    if method.spec.constrained:
+        for name in budgets:
+            cells[f"lambda_{name}"] = summarise(method.multipliers[:, problem.env.cost_names.index(name)])
+    if method.spec.masked:
+        cells["frontier_events"] = summarise(np.asarray(method.progress.frontier_events).mean(axis=1))
+    return cells
+
+
+def measured(
+    problem: Problem, method: Trained, budgets: dict[str, float], env: Environment[Any] | None = None
+) -> dict[str, Summary]:
+    """What a method's policies are worth on fresh episodes, of another environment than they were trained on if given."""
+    seed = problem.training.seed
+    return evaluated(
+        method.policies, env or problem.env, problem.anchor, budgets, episodes=EVALUATION_EPISODES, seed=seed
+    )
+
+
+def evaluated(
+    policies: PolicySet,
+    env: Environment[Any],
+    anchor: Values,
+    budgets: Mapping[str, float],
+    *,
+    episodes: int,
+    seed: int,
+) -> dict[str, Summary]:
+    """What policies are worth on fresh episodes of an environment, over seeds.
+
+    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
+    """
+    played = policies.play(env, episodes=episodes, seed=seed)
+    seeds = [metrics_of(values_of(env, played, at), anchor, env, budgets) for at in range(policies.seeds)]
+    cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+    if env.estimates_readiness:
+        untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))
+        cells["true_violation_rate"] = summarise(untrue / steps)
+    return cells
+
+
+def measured_elsewhere(
+    problem: Problem, trained: Mapping[str, Trained], env: Environment[Any], kappa: float
+) -> tuple[dict[str, dict[str, Summary]], dict[str, float]]:
+    """What trained methods are worth in an environment that they were not trained in, and its budgets."""
+    there = problem.elsewhere(env)
+    budgets = there.budgets(kappa)
+    return {name: measured(there, method, budgets) for name, method in trained.items()}, budgets
+
+
+def watch(problem: Problem, method: Trained) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """What a method's policy of the first seed does, and how each group of learners fared, meant over seeds."""
+    env, seed = problem.env, problem.training.seed
+    assert isinstance(env, Tutoring)  # only tutors have concepts to watch
+    seen = [
+        conduct(env, method.policies, policy, episodes=EVALUATION_EPISODES, seed=seed)
+        for policy in range(method.policies.seeds)
+    ]
+    fared = [by_group(env, behaviour) for behaviour in seen]
+    groups = {
+        group: {
+            metric: float(np.mean([groups[group][metric] for groups in fared if group in groups])) for metric in metrics
+        }
+        for group, metrics in fared[0].items()
+    }
+    return as_json(env, seen[0]), groups

@@ -1,0 +1,44 @@
+"""What the episodes of a policy say it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mccpo.env import Environment
+from mccpo.exact import Values
+from mccpo.methods import Episodes
+
+
+def values_of(env: Environment[Any], played: Episodes, seed: int) -> Values:
+    """What the episodes of one policy say it is worth; the leading axis is that of seeds."""
+    costs = np.asarray(played.costs)[seed].mean(axis=-1)
+    steps = float(np.asarray(played.length)[seed].sum())
+    return Values(
+        ret=float(played.ret[seed].mean()),
+        costs={name: float(cost) for name, cost in zip(env.cost_names, costs, strict=True)},
+        engagement=float(played.engagement[seed].mean()),
+        gain=float(played.gain[seed].mean()),
+        pi_hack=0.0,
+        violation_rate=float(played.violates[seed].mean()),
+        prerequisite_violation_rate=float(played.unready[seed].sum()) / steps,
+    )
+
+
+def mean_values(values: Sequence[Values]) -> Values:
+    """The mean over policies of everything that each is worth."""
+
+    def over(pick: Callable[[Values], float]) -> float:
+        return float(np.mean([pick(worth) for worth in values]))
+
+    return Values(
+        ret=over(lambda worth: worth.ret),
+        costs={name: over(lambda worth, name=name: worth.costs[name]) for name in values[0].costs},  # type: ignore[misc]
+        engagement=over(lambda worth: worth.engagement),
+        gain=over(lambda worth: worth.gain),
+        pi_hack=0.0,
+        violation_rate=over(lambda worth: worth.violation_rate),
+        prerequisite_violation_rate=over(lambda worth: worth.prerequisite_violation_rate),
+    )
