@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import Environment
-from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env import Conditioned, Environment, at_kappa
 from mccpo.errors import InputError
 from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
 from mccpo.methods.episodes import Moment, NetworkActor, account, judged_by, perform, summed
@@ -151,7 +150,7 @@ class CCPO(OnPolicy):
         share: Float[Array, ""],
     ) -> tuple[Fitted, KnotPrices]:
         unit = price_unit(env, budgets)
-        near = nearness(evidence.rollout.features[:, -1])
+        near = nearness(env.view(evidence.rollout.features, "kappa", axis=1))
         own = self.moved(state.own, self.aim(budgets, evidence), unit, near, evidence)
         prices = jnp.einsum("jtb,jc->tcb", near, own.value)
         estimates = evidence.appraisal.advantages
@@ -177,7 +176,7 @@ class CCPO(OnPolicy):
         """
 
         def look(moment: Moment) -> Any:
-            return account(env, moment), moment.obs.features[-1]
+            return account(env, moment), env.view(moment.obs.features, "kappa")
 
         steps, kappa = perform(env, actor, key, episodes, look)
         seen = summed(env, steps)
