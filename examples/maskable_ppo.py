@@ -14,19 +14,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from mccpo.env import Environment, make
+from mccpo.env import Environment, autoreset_step, make
 from mccpo.experiments.benchmark.outside import measure, write
 from mccpo.methods import METHODS, NeuralPlan, evaluate_neural, train_neural
 from mccpo.methods.gradient.rollout import Sizes
@@ -94,16 +94,9 @@ def _reset(env: Environment[Any], keys: Any) -> Any:
 @eqx.filter_jit
 def _step(env: Environment[Any], key: Any, state: Any, action: Any) -> Any:
     moving, starting = jax.random.split(key)
-    count = action.shape[0]
-    step = jax.vmap(env.step)(jax.random.split(moving, count), state, action)
-    ended = step.terminated | step.truncated
-    fresh = jax.vmap(env.reset)(jax.random.split(starting, count))
-
-    def pick(new: Any, old: Any) -> Any:
-        return jnp.where(ended.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-
-    state, obs = jax.tree.map(pick, fresh, (step.state, step.obs))
-    return state, obs, step.reward, (step.obs.features, ended), step.truncated
+    keys = (jax.random.split(use, action.shape[0]) for use in (moving, starting))
+    step, state, obs = jax.vmap(partial(autoreset_step, env))(*keys, state, action)
+    return state, obs, step.reward, (step.obs.features, step.terminated | step.truncated), step.truncated
 
 
 class FadingEntropy(BaseCallback):

@@ -14,7 +14,7 @@ from mccpo._version import __version__
 
 if TYPE_CHECKING:
     from mccpo.curriculum import Curriculum, frontier
-    from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, make
+    from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, Tutor, make, register_environment
     from mccpo.errors import GateFailed, InputError, MccpoError
     from mccpo.exact import enumerate_model, evaluate, front, solve
     from mccpo.methods import (
@@ -39,6 +39,7 @@ __all__ = [
     "Observation",
     "TabularPlan",
     "TimeStep",
+    "Tutor",
     "__version__",
     "enumerate_model",
     "evaluate",
@@ -47,6 +48,7 @@ __all__ = [
     "frontier",
     "make",
     "masked_softmax",
+    "register_environment",
     "solve",
     "train_neural",
     "train_tabular",
@@ -67,7 +69,9 @@ _HOMES = {
     "FiniteEnvironment": "env",
     "Observation": "env",
     "TimeStep": "env",
+    "Tutor": "env",
     "make": "env",
+    "register_environment": "env",
     "GateFailed": "errors",
     "InputError": "errors",
     "MccpoError": "errors",

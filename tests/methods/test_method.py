@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccpo.env import ENVIRONMENTS, FiniteEnvironment, make
+from mccpo.env import FiniteEnvironment, make, registered
 from mccpo.errors import InputError
 from mccpo.methods import METHODS, PAPER_METHODS, MethodSpec, execute, masked_softmax, method_arrays, method_spec
 from mccpo.methods.mc_cpo.spec import FILTERS
 from mccpo.methods.mc_cpo.tabular import rollout
 
-FINITE = [name for name in ENVIRONMENTS if isinstance(make(name), FiniteEnvironment)]
+FINITE = [
+    name
+    for name, entry in registered().items()
+    if isinstance(entry.build, type) and issubclass(entry.build, FiniteEnvironment)
+]
 
 
 def player(env):

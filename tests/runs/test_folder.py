@@ -25,7 +25,7 @@ OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)
 def _train(resume: Arrays | None = None) -> tuple[list[Snapshot[Any, Any]], Any]:
     env = make("gate")
     assert isinstance(env, FiniteEnvironment)
-    plan = OPTIONS.plan("gate")
+    plan = OPTIONS.plan(env)
     kept: list[Snapshot[Any, Any]] = []
     methods = [method_spec(name) for name in METHODS]
     return kept, train_tabular(env, methods, {"c": 0.0}, plan, resume=resume, after_point=kept.append)

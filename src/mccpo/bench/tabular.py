@@ -20,7 +20,7 @@ PLAIN_SECONDS = 3.0  # how long the NumPy loop is timed on each table
 def measure(session: Session) -> dict[str, Any]:
     """Times both tables with all five methods, ten seeds and all episodes, and the NumPy loop on the same updates."""
     tables = {
-        name: _table(name, env, Options().plan(name), session)
+        name: _table(name, env, Options().plan(env), session)
         for name, env in {"gate": Gate(), "chain": Chain()}.items()
     }
     seconds = sum(table["seconds"] for table in tables.values())

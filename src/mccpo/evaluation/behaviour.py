@@ -66,7 +66,7 @@ def as_json(env: Tutoring[Any], seen: Conduct) -> dict[str, Any]:
 
 def by_group(env: Tutoring[Any], seen: Conduct) -> dict[str, dict[str, float]]:
     """How each group of learners fared, and all of them; a group that no episode met is left out."""
-    names = getattr(env, "group_names", ())
+    names = env.group_names
     members = {EVERYONE: np.ones(len(seen.group), bool)}
     if len(names) > 1:
         members |= {name: np.asarray(seen.group) == place for place, name in enumerate(names)}
@@ -92,7 +92,7 @@ def _watch(env: Tutoring[Any], policy: Policy, key: PRNGKeyArray, episodes: int)
     def look(moment: Moment) -> Any:
         ready = moment.obs.action_mask[::per_concept]
         taught = jnp.arange(len(env.curriculum))[:, None] == moment.action // per_concept
-        group = getattr(moment.state.latent, "group", jnp.zeros(episodes, jnp.int32))
+        group = env.group(moment.state)
         means = (moment.state.K.mean(-1), moment.step.state.K.mean(-1), ready.mean(-1), taught.mean(-1))
         return means, ready, group, account(env, moment)
 

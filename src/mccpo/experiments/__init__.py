@@ -1,10 +1,13 @@
 """One file per table of the paper, the comparison of methods, and the folders that runs are kept in."""
 
 from collections.abc import Callable
+from typing import Any
 
+from mccpo.env import Chain, FiniteEnvironment, Gate, RandomFinite
 from mccpo.experiments import compare
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
+from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
 from mccpo.experiments.table import Produced
 
 TABLES: dict[str, Callable[[Options, Session], Produced]] = {
@@ -21,7 +24,12 @@ TABLES: dict[str, Callable[[Options, Session], Produced]] = {
 FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
 """The tables from logs: see `mccpo.experiments.paper.from_logs`, imported on its own because it needs polars."""
 
-BY_EPISODES = {"gate": "gate", "reward-gap": "gate", "chain": "chain", "random-finite": "random-finite"}
+BY_EPISODES: dict[str, Callable[[], FiniteEnvironment[Any]]] = {
+    "gate": Gate,
+    "reward-gap": Gate,
+    "chain": Chain,
+    "random-finite": RandomFinite,
+}
 """The tables whose length is counted in episodes, and the finite environment of each; that of others is in steps."""
 
 __all__ = ["BY_EPISODES", "FROM_LOGS", "TABLES", "Options", "Produced", "Session", "compare"]

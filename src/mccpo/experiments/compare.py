@@ -34,7 +34,7 @@ def check(environment: str, options: Options) -> None:
     env = make(environment, **options.parameters)
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
-        options.plan(environment)
+        options.plan(env)
         for kappa in options.kappa or (None,):
             pose(env, kappa=kappa, budgets=options.budgets)
     else:
@@ -54,7 +54,7 @@ def produce(environment: str, options: Options, session: Session) -> Produced:
 def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     tasks = [pose(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
-    plan = options.plan(environment)
+    plan = options.plan(env)
     outcomes: list[Outcome] = []
     for kappa, task in zip(levels, tasks, strict=True):
         names = _methods_at(options, first=not outcomes)

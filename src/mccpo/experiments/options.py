@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mccpo.curriculum import Curriculum
+from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
 from mccpo.methods.engine import Arrays, MisfitError, point_of
 from mccpo.runs.policies import Policies
-
-# Episodes, and episodes per update, of each finite environment: the paper's numbers of episodes.
-_LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_000, 40)}
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class Options:
         if len(self.kappa) > 1 and self.requirements:
             raise InputError("several kappa and a --require contradict each other", fix="give one or the other")
 
-    def plan(self, environment: str) -> TabularPlan:
+    def plan(self, env: FiniteEnvironment[Any]) -> TabularPlan:
         """How to train on a finite environment."""
-        episodes, batch = _LENGTHS[environment]
         if self.steps is not None:
-            raise InputError(f"{environment} is trained by episodes, not steps", fix="give --episodes")
-        return TabularPlan(episodes if self.episodes is None else self.episodes, batch, self.seeds, self.seed)
+            raise InputError(f"{env.name} is trained by episodes, not steps", fix="give --episodes")
+        episodes = env.training_episodes if self.episodes is None else self.episodes
+        return TabularPlan(episodes, env.episodes_per_update, self.seeds, self.seed)
 
     def neural_plan(self, environment: str) -> NeuralPlan:
         """How to train on an environment that is not finite."""

@@ -28,7 +28,7 @@ EVALUATION_EPISODES = 200
 
 def evaluation_episodes(env: Environment[Any]) -> float:
     """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
-    return math.inf if isinstance(getattr(env, "env", env), FiniteEnvironment) else EVALUATION_EPISODES
+    return math.inf if isinstance(env.unwrapped, FiniteEnvironment) else EVALUATION_EPISODES
 
 
 class Moment(NamedTuple):

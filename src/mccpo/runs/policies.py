@@ -26,7 +26,7 @@ from mccpo._version import __version__
 from mccpo.methods import MethodSpec, method_arrays, execute, masked_softmax
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
+from mccpo.env import Environment, UnknownEnvironment, check_budgets, describe_environment, rebuild_environment
 from mccpo.errors import InputError, MccpoError
 from mccpo.exact import Values
 from mccpo.files import dump_json, read_json, sha256_json
@@ -101,6 +101,8 @@ def read_policies(folder: Path) -> list[Policies]:
     try:
         _check_parts(document)
         found = [_policies(name, part, method, tensors) for name, part, method in _entries(document)]
+    except UnknownEnvironment as error:
+        raise InputError(f"{folder / DOCUMENT}: {error.what}", fix=error.fix) from error
     except InputError as error:
         raise InputError(f"{folder / DOCUMENT}: {error.what}", fix="train it again") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:

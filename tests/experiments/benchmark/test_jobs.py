@@ -25,7 +25,7 @@ MODULE = """
 import multiprocessing, os, signal, time
 
 from mccpo.env import make
-from mccpo.experiments.benchmark.environments import World
+from mccpo.env import TrainTest
 from mccpo.experiments.benchmark.jobs import Job
 from mccpo.methods import RuleEntry, method_entry
 
@@ -69,8 +69,8 @@ def place(name, _data):
     if name == "killing" and multiprocessing.parent_process() is not None:
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "killing":
-        return World(env := make("tutor-15"), env)  # to be trained in, which is not to happen here
-    return World(env := make(name), env)
+        return TrainTest(env := make("tutor-15"), env)  # to be trained in, which is not to happen here
+    return TrainTest(env := make(name), env)
 """
 
 

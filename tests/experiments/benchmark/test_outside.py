@@ -4,11 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.env import make
+from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.exact import evaluate
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.outside import check, joined, left_out, measure, read, write
 from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.rows import rows_of
@@ -28,7 +27,7 @@ def rows():
 @pytest.fixture(scope="module")
 def posed(small):
     env = make("gate")
-    return pose("gate", World(env, env), small, Session())
+    return pose("gate", TrainTest(env, env), small, Session())
 
 
 def test_an_agent_is_worth_what_its_policy_is_worth_exactly(rows, posed):

@@ -1,15 +1,12 @@
 """Who takes part and where: the registries, and what other packages add to them."""
 
 import sys
-from itertools import pairwise
 
 import pytest
 
-from mccpo.curriculum import Curriculum
-from mccpo.env import ENVIRONMENTS, PreparedTutor, describe_environment, make
+from mccpo.env import check_environment_name, make
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments
-from mccpo.files import dump_json
+from mccpo.experiments.benchmark.suites import SUITES
 from mccpo.methods import GradientEntry, adjusted, method_entry, method_names, method_spec
 from mccpo.methods.gradient.gradient_method import PrimalDual
 from mccpo.methods.registry import MOST_SETTINGS
@@ -17,7 +14,6 @@ from mccpo.methods.registry import MOST_SETTINGS
 MODULE = """
 from mccpo.methods.constrained import PPOLagrangian
 from mccpo.methods.rules import RandomReady
-from mccpo.env import Gate
 
 class Mine(PPOLagrangian):
     name = "mine"
@@ -26,7 +22,7 @@ class Rule(RandomReady):
     pass
 
 def course():
-    return Gate(R=0.7)
+    pass
 """
 POINTS = """
 [mccpo.methods]
@@ -35,9 +31,6 @@ rule = their_package:Rule
 broken = their_package:Missing
 wrong = their_package:course
 mc-cpo = their_package:Mine
-[mccpo.environments]
-their-course = their_package:course
-their-rule = their_package:Rule
 """
 
 
@@ -88,8 +81,6 @@ def test_numbers_are_replaced_by_their_paths(standing):
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="did you mean 'mc-cpo'"):
         method_entry("mc-cp")
-    with pytest.raises(InputError, match="did you mean 'tutor-15'"):
-        environments.check("tutor15")
 
 
 def test_a_package_adds_methods(their_package):
@@ -105,46 +96,7 @@ def test_a_package_adds_methods(their_package):
         method_entry("wrong")
 
 
-def test_a_package_adds_environments(their_package):
-    found = environments.world("their-course")
-    assert found.test is found.train
-    assert float(found.train.R) == pytest.approx(0.7)
-    with pytest.raises(InputError, match="makes no Environment"):
-        environments.world("their-rule")
-
-
 def test_the_suites_name_environments_that_there_are():
-    for suite in environments.SUITES.values():
+    for suite in SUITES.values():
         for name in suite.environments:
-            environments.check(name)
-            assert name in ENVIRONMENTS or name.startswith(("junyi", "assistments"))
-
-
-def test_random_curricula_are_judged_on_other_graphs():
-    found = environments.world("random-curricula")
-    assert found.train.family != found.test.family
-
-
-def test_what_needs_data_says_that_there_is_none(monkeypatch, tmp_path):
-    monkeypatch.delenv("MCCPO_DATA", raising=False)
-    with pytest.raises(environments.NoData, match="no data"):
-        environments.world("assistments-2009")
-    with pytest.raises(environments.NoData, match="no data"):
-        environments.world("junyi-2015-14", tmp_path)
-
-
-def test_data_that_was_prepared_before_is_taken_as_it_is(tmp_path):
-    names = [f"concept-{number}" for number in range(20)]
-    edges = list(pairwise(names))
-    same = {"K0": [0.5] * 20, "eta": [0.1] * 20, "guess": [0.2] * 20, "slip": [0.1] * 20}
-    tutor = PreparedTutor(curriculum=Curriculum(edges, names, dict.fromkeys(names, 0.5)), horizon=30, **same)
-    (tmp_path / "junyi-2015").mkdir()
-    file = tmp_path / "junyi-2015/tutor.json"
-    file.write_text(dump_json({"environment": tutor.name, "parameters": describe_environment(tutor)}))
-    assert environments.world("junyi-2015-14", tmp_path).train.num_actions == 14
-    with pytest.raises(environments.NoData):
-        environments.world("assistments-2009", tmp_path)
-    (tmp_path / "assistments-2009").mkdir()
-    (tmp_path / "assistments-2009/tutor.json").write_text('{"environment": "gate", "parameters": {}}')
-    with pytest.raises(environments.NoData, match="is of no logs"):
-        environments.world("assistments-2009", tmp_path)
+            check_environment_name(name)

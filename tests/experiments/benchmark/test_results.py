@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy
 
-from mccpo.env import make
+from mccpo.env import TrainTest, make
 from mccpo.evaluation.metrics import slack_of
 from mccpo.exact import Values
-from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.overall import relative
 from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.results import hypervolumes, kept, summed_up, winners
@@ -200,7 +199,7 @@ def test_where_no_budget_is_ever_met_nobody_is_best():
 
 def test_to_spend_of_what_costs_nothing_without_budgets_is_to_spend_too_much():
     env = make("gate")
-    posed = Posed("gate", World(env, env), values(1.0, 0.0), values(1.0, 0.0))
+    posed = Posed("gate", TrainTest(env, env), values(1.0, 0.0), values(1.0, 0.0))
     slack = slack_of(env)["c"]
     assert cost_share(values(1.0, 0.0), posed) == cost_share(values(1.0, slack), posed) == 0
     spent = [measured(posed, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]

@@ -11,16 +11,16 @@ import polars as pl
 import pytest
 from safetensors.numpy import load_file
 
-from mccpo.env import make
+from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark.environments import NoData, World
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly
+from mccpo.experiments.prepare.environments import NoData
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import RandomReady
 
@@ -49,7 +49,7 @@ def load(standing):
 def place(name, _data):
     if name == "elsewhere":
         raise NoData("no data: it is made of logs", fix="name it")
-    return World(env := make(name), env)
+    return TrainTest(env := make(name), env)
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.env import Gate, make
+from mccpo.env import Gate, TrainTest, make
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark import trial as trials
-from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.problem import Posed, pose
 from mccpo.experiments.benchmark.rows import rows_of
 from mccpo.experiments.benchmark.trial import attempt
@@ -65,13 +64,13 @@ def solver_giving(chance):
 @pytest.fixture(scope="module")
 def gate(small):
     env = make("gate")
-    return pose("gate", World(env, env), small, Session())
+    return pose("gate", TrainTest(env, env), small, Session())
 
 
 @pytest.fixture(scope="module")
 def tutor():
     env = make("tutor-15")
-    return Posed("tutor-15", World(env, env), ANCHOR, ANCHOR)
+    return Posed("tutor-15", TrainTest(env, env), ANCHOR, ANCHOR)
 
 
 def follow(posed, rule, protocol):
@@ -135,7 +134,7 @@ def test_the_seconds_of_a_rule_are_measured_without_compiling(gate, small):
 def test_settings_are_searched_for_where_they_are_trained(gate, small, standing, monkeypatch):
     """On graphs that they are judged on, under the budgets there, they would be chosen by the test."""
     easy, hard = gate.reference, replace(gate.reference, costs={"c": 0.25})
-    posed = Posed("gate", World(Gate(R=0.5), Gate(R=0.6)), easy, hard)
+    posed = Posed("gate", TrainTest(Gate(R=0.5), Gate(R=0.6)), easy, hard)
     seen = []
 
     def judge(_posed, env, _playing, _network, parameters, _protocol, _seed):
@@ -180,7 +179,7 @@ def test_the_method_of_the_documentation_works(small):
     code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class MyMethod" in block)
     given = {}
     exec(code, given)
-    posed = pose("gate", World(env := make("gate"), env), small, Session())
+    posed = pose("gate", TrainTest(env := make("gate"), env), small, Session())
     trial = attempt(posed, "mine", lambda name: entry_of(given["MyMethod"], name), small, Session())
     assert (trial.status, trial.why) == ("done", "")
     assert len(trial.searched) == 3

@@ -74,6 +74,6 @@ def _check(table: str, options: Options) -> None:
 
     own = suited(table, options)
     if table in BY_EPISODES:
-        own.plan(BY_EPISODES[table])
+        own.plan(BY_EPISODES[table]())
     else:
         own.neural_plan(table)

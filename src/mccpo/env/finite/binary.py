@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum, check_theta
-from mccpo.env.contract import FiniteEnvironment, Observation, TimeStep
+from mccpo.env.contract import FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
 
 # 2^V · T states are enumerated, each with every action: beyond this the linear program no longer fits on a laptop.
@@ -69,8 +69,12 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         return self.horizon * 2 ** len(self.curriculum)
 
     @property
-    def num_features(self) -> int:
-        return len(self.curriculum) + 1
+    def observation_fields(self) -> dict[str, ObservationField]:
+        """The mastered concepts, and t/T."""
+        return {
+            "mastery": ObservationField((len(self.curriculum),), per_concept=True),
+            "time": ObservationField(),
+        }
 
     def index(self, state: BinaryState) -> Int[Array, ""]:
         bits = jnp.left_shift(1, jnp.arange(len(self.curriculum)))

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.finite.binary import check_probability
+from mccpo.env.registry import register
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 from mccpo.errors import InputError
 
@@ -75,6 +76,7 @@ def posterior(
     return jnp.where(either > 0, mastered / jnp.where(either > 0, either, 1.0), K)
 
 
+@register("tutor-15-bkt")
 class TutorBKT(Tutoring[Latent]):
     """Fifteen concepts in three strands, whose mastery the tutor can only estimate from right and wrong answers.
 
@@ -115,6 +117,9 @@ class TutorBKT(Tutoring[Latent]):
     @property
     def group_names(self) -> tuple[str, ...]:
         return tuple(group.name for group in self.groups)
+
+    def group(self, state: TutorState[Latent]) -> Int[Array, ...]:
+        return state.latent.group
 
     @property
     def largest_fall(self) -> float:

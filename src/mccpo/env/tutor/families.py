@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.finite.random_finite import random_curriculum
+from mccpo.env.registry import register
 from mccpo.env.tutor.curricula import dependants
 from mccpo.env.tutor.profiles import Tutor
 from mccpo.env.tutor.tutoring import TutorState
@@ -30,6 +31,7 @@ class Graphs(NamedTuple):
     unlocks: Float[np.ndarray, "graphs concepts"]
 
 
+@register("random-curricula", test={"family": 1})
 class RandomCurricula(Tutor):
     """Learners on random curricula of as many concepts, so that what is learnt has to hold on graphs never seen.
 

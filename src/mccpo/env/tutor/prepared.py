@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.registry import register
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
 from mccpo.env.tutor.parameters import PerConcept, check_length, per_concept
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
@@ -19,6 +20,7 @@ from mccpo.errors import InputError
 EVERYONE = (Group("all", share=1.0),)
 
 
+@register("prepared")
 class PreparedTutor(TutorBKT):
     """A tutor made from logs: a curriculum, learners as knowledge tracing saw them, engagement as they showed it.
 
@@ -41,6 +43,7 @@ class Practised(NamedTuple):
     group: Int[Array, ""]
 
 
+@register("prepared-judge")
 class PreparedJudge(Tutoring[Practised]):
     """Learners of another kind than the tutor believes in, fitted to the answers of other learners.
 
@@ -73,6 +76,9 @@ class PreparedJudge(Tutoring[Practised]):
     @property
     def group_names(self) -> tuple[str, ...]:
         return tuple(group.name for group in self.groups)
+
+    def group(self, state: TutorState[Practised]) -> Int[Array, ...]:
+        return state.latent.group
 
     @property
     def largest_fall(self) -> float:

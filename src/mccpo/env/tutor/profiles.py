@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from mccpo.env.registry import register
 from mccpo.env.tutor.activities import ACTIVITIES, Activity
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 
 
+@register("tutor-15")
 class Tutor(Tutoring[None]):
     """Fifteen concepts in three strands, whose mastery grows by a fixed share of what is missing each time.
 
@@ -41,6 +43,7 @@ class Tutor(Tutoring[None]):
         return Progress(K=K, gain=gain, learnt=K - lesson.K, felt=lesson.K, correct=correct, latent=None)
 
 
+@register("tutor-25")
 class Tutor25(Tutor):
     """Twenty-five concepts under the rules of `tutor-15`: a deeper graph, the same span of demands.
 
@@ -53,6 +56,7 @@ class Tutor25(Tutor):
     concepts: int = eqx.field(static=True, default=25)
 
 
+@register("tutor-15-activities")
 class TutorActivities(Tutor):
     """The fifteen concepts of `tutor-15`, each with a choice of five activities: what to teach, and how.
 

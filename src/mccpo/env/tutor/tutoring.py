@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum, check_theta
-from mccpo.env.contract import Environment, Filter, Observation, TimeStep
+from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.finite.binary import check_gamma, check_horizon, check_probability
 from mccpo.env.tutor.activities import PRACTICE, Activity, chosen_activities
 from mccpo.env.tutor.curricula import chosen_curriculum
@@ -181,8 +181,29 @@ class Tutoring(Environment[TutorState[LatentT]]):
         return np.zeros(self.num_actions, bool)  # even where a user's concept goes by that name
 
     @property
-    def num_features(self) -> int:
-        return (3 + len(self.case_names)) * len(self.curriculum) + self.num_actions + 1
+    def observation_fields(self) -> dict[str, ObservationField]:
+        """K, the novelty of each concept, the last action (one-hot), the ready concepts, the learner's case, t/T."""
+        concepts = ObservationField((len(self.curriculum),), per_concept=True)
+        return {
+            "mastery": concepts,
+            "novelty": concepts,
+            "last_action": ObservationField((self.num_actions,), per_concept=True),
+            "ready": concepts,
+            **dict.fromkeys(self.case_names, concepts),
+            "time": ObservationField(),
+        }
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups that learners belong to; none where all learners are alike."""
+        return ()
+
+    def group(self, state: TutorState[LatentT]) -> Int[Array, ...]:
+        """The position of the learner's group in `group_names`, 0 where there are none. No policy sees it."""
+        return jnp.zeros_like(state.t)
+
+    def last_answer(self, state: TutorState[LatentT]) -> Bool[Array, ...]:
+        return state.correct
 
     @property
     def demand(self) -> Float[np.ndarray, " actions"]:

@@ -2,7 +2,7 @@
 
 protocol.py      what is the same for all: κ, seeds, steps, search, time limit
 methods.py       who takes part, by name; other packages add theirs by entry points
-environments.py  where, by name; and the suites
+suites.py        where, by name; all of them are in the registry of `mccpo.env`
 posing.py        an environment with what its budgets refer to and, where it is finite, the optimum under them
 trial.py         one method on one environment: searched, trained, judged; a failure is an outcome
 judging.py       what policies are worth, exactly or by episodes of their own

@@ -21,8 +21,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from mccpo.env import TrainTest, needs_data
 from mccpo.errors import MccpoError
-from mccpo.experiments.benchmark.environments import FROM_DATA, World
 from mccpo.experiments.benchmark.pairs import Benchmark, is_finished, kept_trial, kind_of, pair_in, posed_in
 from mccpo.experiments.benchmark.rows import folder_of
 from mccpo.experiments.benchmark.trial import Status, Trial, line
@@ -81,16 +81,16 @@ def by_processes(
     return failed
 
 
-def _asked(benchmark: Benchmark, finished: Mapping[str, list[str]]) -> tuple[list[Job], dict[str, World]]:
+def _asked(benchmark: Benchmark, finished: Mapping[str, list[str]]) -> tuple[list[Job], dict[str, TrainTest]]:
     """What there is to do, and the environments that are made of logs, which takes long."""
-    asked, worlds = list[Job](), dict[str, World]()
+    asked, worlds = list[Job](), dict[str, TrainTest]()
     for environment in benchmark.environments:
         left = [method for method in benchmark.methods if method not in finished.get(environment, ())]
         try:
             world = benchmark.open(environment, benchmark.data)
         except (Exception, SystemExit):  # which is a finding when it comes to this environment
             continue
-        if environment in FROM_DATA:
+        if needs_data(environment):
             worlds[environment] = world
         asked += [Job(environment), *(Job(environment, method) for method in left)] if left else []
     return asked, worlds
@@ -100,10 +100,10 @@ def _asked(benchmark: Benchmark, finished: Mapping[str, list[str]]) -> tuple[lis
 class _Opening:
     """Opens environments in a process; those that were made of logs before are brought along."""
 
-    worlds: Mapping[str, World]
-    other: Callable[[str, Path | None], World]
+    worlds: Mapping[str, TrainTest]
+    other: Callable[[str, Path | None], TrainTest]
 
-    def __call__(self, name: str, data: Path | None) -> World:
+    def __call__(self, name: str, data: Path | None) -> TrainTest:
         return self.worlds[name] if name in self.worlds else self.other(name, data)
 
 

@@ -22,11 +22,9 @@ import polars as pl
 from jaxtyping import Bool, Float
 
 from mccpo import files
-from mccpo.env import Environment
+from mccpo.env import Environment, TrainTest, check_environment_name, train_and_test
 from mccpo.errors import InputError
 from mccpo.exact import Values
-from mccpo.experiments.benchmark import environments
-from mccpo.experiments.benchmark.environments import World, world
 from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import read_frame
@@ -58,7 +56,7 @@ def measure(
     """One row: what one agent (one seed of it) is worth on fresh episodes; `seconds` is how long it was trained."""
     from mccpo.env.gym import TutorEnv  # noqa: PLC0415 - Gymnasium is an extra
 
-    env = world(environment).test if isinstance(environment, str) else environment
+    env = train_and_test(environment).test if isinstance(environment, str) else environment
     played = [_episode(TutorEnv(env), act, seed=episode + 10**6 * (seed + 1)) for episode in range(episodes)]
     mean = {key: float(np.mean([one[key] for one in played])) for key in played[0] if key not in ("unready", "length")}
     unready, steps = (sum(one[key] for one in played) for key in ("unready", "length"))
@@ -100,7 +98,7 @@ def check(
     *,
     taken: Collection[str],
     asked: Collection[str],
-    open_: Callable[[str], World],
+    open_: Callable[[str], TrainTest],
 ) -> None:
     """Refuses rows that could not join the table, before anything is trained.
 
@@ -215,7 +213,7 @@ def _check_row(row: Mapping[str, Any]) -> None:
 
 def _check_environment(row: Mapping[str, Any]) -> None:
     try:
-        environments.check(row["environment"])
+        check_environment_name(row["environment"])
     except InputError as error:
         raise InputError(f"{_where(row)}: {error.what}", fix=error.fix) from error
 

@@ -11,8 +11,8 @@ import jax
 from safetensors.numpy import save
 
 from mccpo import files
+from mccpo.env import TrainTest, train_and_test
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.environments import World, world
 from mccpo.experiments.benchmark.problem import Posed, anchors_json, pose
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import folder_of, rows_of
@@ -33,7 +33,7 @@ class Benchmark:
     protocol: Protocol
     data: Path | None = None
     load: Callable[[str], MethodEntry] = field(default=method_entry)
-    open: Callable[[str, Path | None], World] = field(default=world)
+    open: Callable[[str, Path | None], TrainTest] = field(default=train_and_test)
 
     def __post_init__(self) -> None:
         for what, names in (("method", self.methods), ("environment", self.environments)):

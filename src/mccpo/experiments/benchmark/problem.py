@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mccpo.env import Environment, FiniteEnvironment
+from mccpo.env import Environment, FiniteEnvironment, TrainTest
 from mccpo.evaluation import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments import neural
-from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.options import Session
 from mccpo.methods.episodes import EVALUATION_EPISODES
@@ -28,7 +27,7 @@ class Posed:
     """
 
     name: str
-    world: World
+    world: TrainTest
     anchor: Values
     reference: Values
     model: FiniteModel | None = None
@@ -82,7 +81,9 @@ class Posed:
         return None if found is None else metrics_of(found.values, self.reference, self.env, self.limits(kappa))
 
 
-def pose(name: str, world: World, protocol: Protocol, session: Session, kept: Mapping[str, Any] | None = None) -> Posed:
+def pose(
+    name: str, world: TrainTest, protocol: Protocol, session: Session, kept: Mapping[str, Any] | None = None
+) -> Posed:
     """Poses the problem: what is to be had without budgets is exact on a finite environment, else trained for.
 
     `kept` is what an earlier call left of the anchors (`anchors_json`), so that they need not be trained again.

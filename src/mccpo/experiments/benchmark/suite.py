@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from mccpo import files
+from mccpo.env import needs_data
 from mccpo.errors import InputError, MccpoError
 from mccpo.experiments.benchmark import outside as agents
-from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
 from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
 from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, posed_in
 from mccpo.experiments.benchmark.problem import Posed
@@ -31,6 +31,7 @@ from mccpo.experiments.benchmark.results import summed_up, unseen_of
 from mccpo.experiments.benchmark.rows import rows_of, unseen_rows, write_rows
 from mccpo.experiments.benchmark.trial import Trial, line
 from mccpo.experiments.options import Session
+from mccpo.experiments.prepare.environments import data_folder
 from mccpo.files import dump_json, read_json
 from mccpo.methods import method_names
 from mccpo.runs.folder import RunFolder
@@ -150,7 +151,7 @@ def _place(folder: Path, benchmark: Benchmark, finished: Iterable[str], *, resum
     """The folder of the benchmark, which says where its data is from; one that does not say may go on with any."""
     about = {"run": "benchmark", **benchmark.protocol.as_json()}
     before = read_json(folder / "manifest.json", fix=_NO_BENCHMARK).get("configuration", {}) if resume else {}
-    from_data = any(name in FROM_DATA for name in (*benchmark.environments, *finished))
+    from_data = any(needs_data(name) for name in (*benchmark.environments, *finished))
     named = data_folder(benchmark.data) if from_data else None
     data = None if named is None else str(named.resolve())
     if (earlier := before.get("data")) and data and earlier != data:

@@ -34,7 +34,7 @@ def produce(options: Options, session: Session) -> Produced:
     assert isinstance(env, Chain)
     kappa = options.only_kappa("chain")
     task = pose(env, kappa=kappa, budgets=options.budgets)
-    plan = options.plan("chain")
+    plan = options.plan(env)
     outcome = run(task, options.methods, plan, "chain", session)
     results: dict[str, Any] = {
         "table": "chain",

@@ -33,7 +33,7 @@ def produce(options: Options, session: Session) -> Produced:
     results: dict[str, Any] = {
         "table": "gate",
         "title": "Gate: one decision",
-        "protocol": protocol(options.plan("gate"), gamma=env.gamma, theta=env.theta, R=env.R),
+        "protocol": protocol(options.plan(env), gamma=env.gamma, theta=env.theta, R=env.R),
         "environment": ENVIRONMENT,
         **setting(task, outcome, paper.rows("gate") if is_the_papers(env, task) else {}, aims(task)),
         "tests": tests(outcome.rows),
@@ -50,4 +50,4 @@ def is_the_papers(env: Gate, task: Task) -> bool:
 def solve_at(env: Gate, options: Options, session: Session, label: str) -> tuple[Task, Outcome]:
     """Poses and trains one gate."""
     task = pose(env, kappa=options.only_kappa("gate"), budgets=options.budgets)
-    return task, run(task, options.methods, options.plan("gate"), label, session)
+    return task, run(task, options.methods, options.plan(env), label, session)

@@ -34,7 +34,7 @@ def produce(options: Options, session: Session) -> Produced:
             fix="run `mccpo compare random-finite --set instance=…` for one",
         )
     tasks = _binding_tasks(options)
-    plan = options.plan("random-finite")
+    plan = options.plan(next(iter(tasks.values())).env)
     methods = options.methods
     outcomes = {
         instance: run(task, methods, plan, f"random-finite {instance}", session) for instance, task in tasks.items()

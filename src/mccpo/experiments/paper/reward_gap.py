@@ -22,7 +22,7 @@ def produce(options: Options, session: Session) -> Produced:
     results: dict[str, Any] = {
         "table": "reward-gap",
         "title": "Gate at several rewards of the safe action",
-        "protocol": protocol(options.plan("gate"), R=list(REWARDS)),
+        "protocol": protocol(options.plan(Gate()), R=list(REWARDS)),
         "environment": ENVIRONMENT,
         "settings": {},
         "tests": {},

@@ -30,9 +30,7 @@ from mccpo import files
 from mccpo.curriculum import Curriculum, RawGraph, check_theta
 from mccpo.curriculum.formats.paths import write_raw
 from mccpo.curriculum.lint import Removal, repair
-from mccpo.env import PreparedJudge, PreparedTutor, describe_environment
-from mccpo.env.registry import JUDGE, TUTOR
-from mccpo.env.tutor.prepared import EVERYONE
+from mccpo.env import EVERYONE, JUDGE_FILE, TUTOR_FILE, PreparedJudge, PreparedTutor, describe_environment
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.learners import Models, fitted, groups_of, halves, harmless, labels_of
 from mccpo.experiments.prepare.signals import Engagement, demand_of, engagement_of
@@ -120,7 +118,7 @@ class Prepared:
         write_model(self.judging, folder / "judge-learner.json")
         tight = self.episodes.with_columns(encode(self.episodes[name]) for name in NAMES)
         tables.write(tight, folder / "episodes.parquet")
-        for name, env in ((JUDGE, self.judge), (TUTOR, self.tutor)):
+        for name, env in ((JUDGE_FILE, self.judge), (TUTOR_FILE, self.tutor)):
             described = {"environment": env.name, "parameters": describe_environment(env)}
             files.write_text(folder / name, dump_json(described, indent=1) + "\n")
         files.write_text(folder / DOCUMENT, dump_json(self.document, indent=2) + "\n")

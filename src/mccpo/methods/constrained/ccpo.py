@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import Environment
-from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env import Conditioned, Environment, at_kappa
 from mccpo.errors import InputError
 from mccpo.methods.constrained.on_policy import Context, Evidence, OnPolicy
 from mccpo.methods.episodes import Moment, NetworkPolicy, account, evaluation_episodes, perform, summed
@@ -144,7 +143,7 @@ class CCPO(OnPolicy):
     def improve(self, context: Context) -> tuple[Fitted, KnotPrices]:
         env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         unit = price_unit(env, budgets)
-        near = nearness(evidence.rollout.features[:, -1])
+        near = nearness(env.view(evidence.rollout.features, "kappa", axis=1))
         own = self.moved(state.own, self.aim(context), unit, near, evidence)
         prices = jnp.einsum("jtb,jc->tcb", near, own.value)
         estimates = evidence.appraisal.advantages
@@ -170,7 +169,7 @@ class CCPO(OnPolicy):
         """
 
         def look(moment: Moment) -> Any:
-            return account(env, moment), moment.obs.features[-1]
+            return account(env, moment), env.view(moment.obs.features, "kappa")
 
         steps, kappa = perform(env, actor, key, episodes, look)
         seen = summed(env, steps)

@@ -17,9 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import Environment, RandomCurricula
-from mccpo.env.finite.binary import BinaryMastery
-from mccpo.env.tutor import Tutoring
+from mccpo.env import BinaryMastery, Environment, RandomCurricula, Tutoring
 from mccpo.methods.gradient.network import Network
 
 DENSE = 100  # concepts, up to which a matrix of all pairs is faster than a list of edges
@@ -156,17 +154,14 @@ def graph_network_of(env: Environment[Any]) -> Network:
     depth = [0.0 if own else height[name] / max(curriculum.depth, 1) for name in curriculum.concepts]
     demand = [0.0] * concepts if own else curriculum.demand.tolist()  # in the learner's own features there
     fixed = tuple(zip(demand, depth, strict=True))
-    return GraphNetwork(*sizes, concepts=concepts, edges=edges, blocks=_blocks(env), fixed=fixed)
+    return GraphNetwork(*sizes, concepts=concepts, edges=edges, blocks=_blocks(env, concepts), fixed=fixed)
 
 
-def _blocks(env: Tutoring[Any] | BinaryMastery) -> tuple[Block, ...]:
-    """Where the features of concepts lie: K alone, or K, novelty, the last action, the ready mask and the case."""
-    concepts = len(env.curriculum)
-    if isinstance(env, BinaryMastery):
-        return ((0, 1),)
-    widths = (1, 1, env.num_actions // concepts, 1, *(1 for _ in env.case_names))
-    starts = accumulate((concepts * width for width in widths), initial=0)
-    return tuple(zip(starts, widths, strict=False))
+def _blocks(env: Environment[Any], concepts: int) -> tuple[Block, ...]:
+    """Where the features of concepts lie, and how many each concept has there."""
+    fields = env.observation_fields.values()
+    placed = zip(accumulate((field.size for field in fields), initial=0), fields, strict=False)
+    return tuple((start, field.size // concepts) for start, field in placed if field.per_concept)
 
 
 def _on_nodes(

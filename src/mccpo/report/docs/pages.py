@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments
+from mccpo.experiments.benchmark.suites import FULL, SUITES
 from mccpo.files import read_json
 from mccpo.methods import METHODS, GradientEntry, Setting
 from mccpo.report import numbers
@@ -67,7 +67,7 @@ def published(docs: str | Path) -> Boards:
 def pages(boards: Boards) -> dict[str, str]:
     """The text of every page by its path below the docs. Only what is our own has one: not what other packages add."""
     found = {f"methods/{name}.md": method_page(name, boards) for name in method_names()}
-    for name in environments.OURS:
+    for name in FULL:
         verdicts = [
             f"[{folder}]({report_of(folder)}): {verdict(place, board)}"
             for folder, board in boards.items()
@@ -149,7 +149,7 @@ def _cell(place: Place, pair: Pair, cell: Cell, known: bool) -> list[str]:
     # Beyond the budgets there is more to be had than the optimum within them.
     optimum = [numbers.share(share.mean) if share is not None and cell.met else _NONE] if known else []
     return [
-        f"[{place.name}](../environments/{place.name}.md)" if place.name in environments.OURS else place.name,
+        f"[{place.name}](../environments/{place.name}.md)" if place.name in FULL else place.name,
         f"{cell.kappa:g}",
         words.STATUS.get(cell.status, cell.status) if ret is None else numbers.number(ret.mean),
         *optimum,
@@ -172,12 +172,12 @@ def _method_index() -> str:
 def _environment_index(found: Mapping[str, str]) -> str:
     """Each environment with the first paragraph of its page."""
     rows = []
-    for name in environments.OURS:
+    for name in FULL:
         first = found[f"environments/{name}.md"].split("\n\n")[1]
         rows.append([f"[{name}]({name}.md)", first.replace("\n", " ")])
     suites = [
         f"- `--suite {name}`: {', '.join(suite.environments)}; {suite.seeds} seeds of {suite.steps:,} steps"
-        for name, suite in environments.SUITES.items()
+        for name, suite in SUITES.items()
     ]
     told = "Where `mccpo benchmark` compares methods."
     return "\n\n".join(["# Environments", told, table(["environment", "what it is"], rows), "\n".join(suites)]) + "\n"

@@ -106,19 +106,20 @@ def _asked(
     data: Path | None,
 ) -> Benchmark:
     """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
-    from mccpo.experiments.benchmark import environments
+    from mccpo.env import check_environment_name
     from mccpo.experiments.benchmark.pairs import Benchmark
     from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
+    from mccpo.experiments.benchmark.suites import SUITES
     from mccpo.methods import method_names, unknown
 
-    if name not in environments.SUITES:
-        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
+    if name not in SUITES:
+        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(SUITES)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
-    chosen = environments.SUITES[name]
+    chosen = SUITES[name]
     places = chosen.environments if envs is None else _names("--envs", envs)
     for place in places:
-        environments.check(place)
+        check_environment_name(place)
     known = method_names()
     who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
     for method in who:
