@@ -26,9 +26,9 @@ from mccpo.env.tutor import (
     TutorBKT,
     TutorGoal,
 )
-from mccpo.env.tutor.parameters import PER_CONCEPT
 from mccpo.errors import InputError
 from mccpo.files import read_json
+from mccpo.policy import PER_CONCEPT
 
 ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
     "gate": Gate,

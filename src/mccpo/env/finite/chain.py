@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
-from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_probability, check_reward
+from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_reward
+from mccpo.policy import check_probability
 
 
 class Chain(BinaryMastery):
