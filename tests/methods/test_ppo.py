@@ -1,8 +1,8 @@
 """The parts of the neural learner: advantages, choices, rollouts, the clipped objective, prices."""
 
+import math
 from functools import partial
 
-import math
 import jax
 import jax.numpy as jnp
 import numpy as np

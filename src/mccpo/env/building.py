@@ -15,7 +15,7 @@ from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Environment
 from mccpo.env.description import decode
 from mccpo.env.registry import EnvironmentEntry, UnknownEnvironment, choice, class_entry, environment_entry, registered
-from mccpo.env.tutor.parameters import PER_CONCEPT
+from mccpo.policy import PER_CONCEPT
 from mccpo.errors import InputError
 from mccpo.files import read_json
 

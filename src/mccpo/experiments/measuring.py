@@ -42,7 +42,12 @@ class Watched(Outcome):
 
 
 def run(
-    problem: Problem, methods: Sequence[str], budgets: dict[str, float], label: str, session: Session, kappa: Kappa = None
+    problem: Problem,
+    methods: Sequence[str],
+    budgets: dict[str, float],
+    label: str,
+    session: Session,
+    kappa: Kappa = None,
 ) -> Watched:
     """Trains methods under budgets, keeps their policies, evaluates them, and watches what they do."""
     trained = train(problem, methods, budgets, label, session, kappa)
@@ -58,7 +63,7 @@ def train(
     session: Session,
     kappa: Kappa = None,
 ) -> dict[str, Trained]:
-    """Trains methods on a problem by its plan; what is trained as the unconstrained policies are is not trained again."""
+    """Trains methods on a problem by its plan; the unconstrained policies are not trained again."""
     return training.train(
         problem.env, methods, budgets, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
     )
@@ -121,7 +126,7 @@ def row(problem: Problem, method: Trained, budgets: dict[str, float]) -> dict[st
 def measured(
     problem: Problem, method: Trained, budgets: dict[str, float], env: Environment[Any] | None = None
 ) -> dict[str, Summary]:
-    """What a method's policies are worth on fresh episodes, of another environment than they were trained on if given."""
+    """What a method's policies are worth on fresh episodes, of another environment if one is given."""
     seed = problem.training.seed
     return evaluated(
         method.policies, env or problem.env, problem.anchor, budgets, episodes=EVALUATION_EPISODES, seed=seed

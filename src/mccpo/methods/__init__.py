@@ -43,7 +43,7 @@ from mccpo.methods.gradient.training import (
     train_neural,
     train_variants,
 )
-from mccpo.methods.masked import REFUSAL, Masked, masked_softmax, mix, sample, sample_gumbel
+from mccpo.methods.masked import sample_gumbel
 from mccpo.methods.mc_cpo.family import method_spec
 from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers, budgets_of
@@ -51,7 +51,7 @@ from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, execute, method_
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
 from mccpo.methods.mc_cpo.tabular_training import TabularPlan, TabularRuns, train_tabular
 from mccpo.methods.policy_set import (
-    ImproperPolicy,
+    ImproperPolicyError,
     NetworkPolicies,
     PolicySet,
     RulePolicies,
@@ -72,6 +72,7 @@ from mccpo.methods.registry import (
     register_method,
     unknown,
 )
+from mccpo.policy import REFUSAL, Masked, masked_softmax, mix, sample
 
 # Each of these registers what it has, in the order of the tables.
 from mccpo.methods import baselines  # isort: skip
@@ -87,12 +88,6 @@ PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo
 OURS = "mc-cpo"
 
 __all__ = [
-    "play_rule",
-    "is_distribution",
-    "RulePolicies",
-    "PolicySet",
-    "NetworkPolicies",
-    "ImproperPolicy",
     "EVALUATION",
     "EVALUATION_EPISODES",
     "ITERATIONS",
@@ -106,6 +101,7 @@ __all__ = [
     "Episodes",
     "GradientEntry",
     "GradientMethod",
+    "ImproperPolicyError",
     "Kind",
     "Masked",
     "MethodArrays",
@@ -116,6 +112,7 @@ __all__ = [
     "MultiplierRule",
     "Multipliers",
     "Network",
+    "NetworkPolicies",
     "NetworkPolicy",
     "NeuralPlan",
     "NeuralProgress",
@@ -123,9 +120,11 @@ __all__ = [
     "OnPolicy",
     "PPOSettings",
     "Policy",
+    "PolicySet",
     "PrimalDual",
     "Progress",
     "RuleEntry",
+    "RulePolicies",
     "Setting",
     "Sizes",
     "Snapshot",
@@ -147,6 +146,7 @@ __all__ = [
     "evaluate_policy",
     "execute",
     "gather",
+    "is_distribution",
     "masked_softmax",
     "mc_cpo",
     "method_arrays",
@@ -157,6 +157,7 @@ __all__ = [
     "network_of",
     "penalised",
     "perform",
+    "play_rule",
     "point_of",
     "price_unit",
     "register_method",

@@ -19,8 +19,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.methods.masked import masked_softmax, sample
 from mccpo.methods.mc_cpo.spec import MethodArrays, execute
+from mccpo.policy import masked_softmax, sample
 
 EVALUATION_EPISODES = 200
 """By which tables judge a policy that cannot be judged exactly."""

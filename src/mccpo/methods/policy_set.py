@@ -23,7 +23,7 @@ IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
 _ROUNDING = 1e-4  # of chances that sum to 1 in single precision
 
 
-class ImproperPolicy(MccpoError):
+class ImproperPolicyError(MccpoError):
     """What a rule gives as chances of actions are none."""
 
 
@@ -106,7 +106,7 @@ class RulePlay(NamedTuple):
     def check(self) -> None:
         """Refuses chances that are none."""
         if not self.proper:
-            raise ImproperPolicy(IMPROPER)
+            raise ImproperPolicyError(IMPROPER)
 
 
 @eqx.filter_jit

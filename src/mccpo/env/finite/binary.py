@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.curriculum import Curriculum, check_theta
 from mccpo.env.contract import FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
+from mccpo.policy import check_gamma, check_horizon
 
 # 2^V · T states are enumerated, each with every action: beyond this the linear program no longer fits on a laptop.
 MOST_STATES = 200_000
@@ -145,25 +146,7 @@ def _states(concepts: int, horizon: int) -> str:
     return f"{horizon}·2^{concepts}" if concepts > 30 else str(horizon * 2**concepts)
 
 
-def check_gamma(gamma: float) -> None:
-    """Refuses a discount outside (0, 1]."""
-    if not 0 < gamma <= 1:
-        raise InputError(f"gamma is {gamma}", fix="give a discount in (0, 1]")
-
-
-def check_horizon(horizon: int) -> None:
-    """Refuses a horizon that is not a positive whole number."""
-    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
-        raise InputError(f"horizon is {horizon}", fix="give a whole number of steps of at least 1")
-
-
 def check_reward(name: str, value: float) -> None:
     """Refuses a reward that is not a positive number of a sensible size."""
     if not 0 < value <= MOST_REWARD:
         raise InputError(f"{name} is {value}", fix=f"give a reward above 0 and up to {MOST_REWARD:g}")
-
-
-def check_probability(name: str, value: float) -> None:
-    """Refuses a number that is not a probability."""
-    if not 0 <= value <= 1:
-        raise InputError(f"{name} is {value}", fix="give a probability in [0, 1]")

@@ -12,8 +12,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
-from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_probability, check_reward
+from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_reward
 from mccpo.env.registry import register
+from mccpo.policy import check_probability
 
 
 @register("chain")

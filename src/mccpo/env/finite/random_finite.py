@@ -12,9 +12,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
-from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_horizon
+from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals
 from mccpo.env.registry import register
 from mccpo.errors import InputError
+from mccpo.policy import check_horizon
 
 
 @register("random-finite")

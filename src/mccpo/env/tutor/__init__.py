@@ -1,6 +1,5 @@
 """The tutor: graded mastery on a curriculum of any size, with engagement that pulls away from learning."""
 
-from mccpo.env.tutor.activities import ACTIVITIES, PRACTICE, Activity
 from mccpo.env.tutor.bkt import GROUPS, Group, Latent, TutorBKT, posterior
 from mccpo.env.tutor.curricula import core, profile_curriculum
 from mccpo.env.tutor.cut import cut
@@ -10,6 +9,7 @@ from mccpo.env.tutor.goal import TutorGoal
 from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.policy import ACTIVITIES, Activity
 
 __all__ = [
     "ACTIVITIES",

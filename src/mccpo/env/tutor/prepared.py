@@ -13,9 +13,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
-from mccpo.env.tutor.parameters import PerConcept, check_length, per_concept
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 from mccpo.errors import InputError
+from mccpo.policy import PerConcept, check_length, per_concept
 
 EVERYONE = (Group("all", share=1.0),)
 
@@ -106,7 +106,7 @@ class PreparedJudge(Tutoring[Practised]):
         expected = chances[at] * right + (1 - chances[at]) * wrong
         guess, slip = self.each(self.guess)[at], self.each(self.slip)[at]
         K = posterior(lesson.K, correct, guess, slip)
-        rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
+        rate = self.slowed(lesson.rate, lesson.ready)
         return Progress(
             K=K + rate * (1 - K),
             gain=expected - chances[at],

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from mccpo.env.registry import register
-from mccpo.env.tutor.activities import ACTIVITIES, Activity
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.policy import ACTIVITIES, Activity
 
 
 @register("tutor-15")
@@ -35,7 +34,7 @@ class Tutor(Tutoring[None]):
         return None
 
     def teach(self, key: PRNGKeyArray, state: TutorState[None], lesson: Lesson) -> Progress[None]:
-        gain = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain) * (1 - lesson.K)
+        gain = self.slowed(lesson.rate, lesson.ready) * (1 - lesson.K)
         guess, slip = self.each(self.guess)[lesson.concept], self.each(self.slip)[lesson.concept]
         right = lesson.K * (1 - slip) + (1 - lesson.K) * guess
         correct = jax.random.uniform(key) < right

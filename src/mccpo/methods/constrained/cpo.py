@@ -19,9 +19,9 @@ from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
 from mccpo.methods.gradient.rollout import Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 CONJUGATE = 10  # products with the Fisher matrix a step
 FISHER_ROWS = 16  # of the rollout's time, from which that matrix is estimated

@@ -16,9 +16,9 @@ from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
 from mccpo.methods.gradient.rollout import Rollout
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 
 class Known(NamedTuple):

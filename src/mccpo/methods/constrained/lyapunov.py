@@ -15,9 +15,9 @@ from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Fitted
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 SWEEPS = 2  # over the budgets, in each of which one multiplier a state is found with the others fixed
 HALVINGS = 9  # of the interval in which it lies

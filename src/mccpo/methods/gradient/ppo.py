@@ -21,11 +21,11 @@ from mccpo.methods.gradient.gae import appraise
 from mccpo.methods.gradient.network import Network, adam
 from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, network_of, play
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.lagrangian import due_of, priced, reprice
 from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
 from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax
 
 # The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
 LARGEST_CHANGE = 20.0

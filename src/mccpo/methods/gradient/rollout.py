@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.masked import masked_softmax, mix, sample
 from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax, mix, sample
 
 
 @dataclass(frozen=True)

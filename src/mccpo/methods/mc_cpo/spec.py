@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.env import Environment
+from mccpo.policy import FILTERS, blocked, renormalised, unfiltered
 
-FILTERS = ("none", "block", "renormalise")
+_FILTERS = tuple(FILTERS)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def method_arrays(spec: MethodSpec, env: Environment[Any]) -> MethodArrays:
         shaping=jnp.array([spec.shaping.get(name, 0.0) for name in env.cost_names]),
         constrained=jnp.asarray(float(spec.constrained)),
         frontier_rate=jnp.asarray(spec.frontier_rate),
-        filter=jnp.asarray(FILTERS.index(rule)),
+        filter=jnp.asarray(_FILTERS.index(rule)),
     )
 
 
@@ -77,20 +78,11 @@ def execute(
 ) -> Float[Array, "*batch actions+1"]:
     """The executed policy: the trained one through the method's filter. The last action is the no-op.
 
-    `block` turns every filtered action into the no-op; `renormalise` spreads its probability over the actions that are
-    let through, in proportion (uniformly where they have none, to the no-op where nothing is let through).
+    What the filters do is written in `mccpo.policy.execution`; here the filter's number may be traced.
     """
-    safe = mask & ~hack
-    kept = jnp.where(safe, probs, 0.0)
-    total = kept.sum(axis=-1, keepdims=True)
-    even = safe / jnp.maximum(safe.sum(axis=-1, keepdims=True), 1)
-    spread = jnp.where(total > 0, kept / jnp.where(total > 0, total, 1.0), even)
-    nothing = jnp.zeros_like(total)
-    # Rounding can bring the sum of the kept probabilities above 1.
-    blocked = jnp.maximum(1 - total, 0.0)
-    stuck = 1.0 - safe.any(axis=-1, keepdims=True)
+    allowed = mask & ~hack
     return jnp.select(
-        [method.filter == FILTERS.index("block"), method.filter == FILTERS.index("renormalise")],
-        [jnp.concatenate([kept, blocked], axis=-1), jnp.concatenate([spread, stuck], axis=-1)],
-        jnp.concatenate([probs, nothing], axis=-1),
+        [method.filter == _FILTERS.index("block"), method.filter == _FILTERS.index("renormalise")],
+        [blocked(probs, allowed), renormalised(probs, allowed)],
+        unfiltered(probs, allowed),
     )

@@ -23,10 +23,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import FiniteEnvironment
-from mccpo.methods.masked import masked_softmax, mix, sample
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers
 from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax, mix, sample
 
 StateT = TypeVar("StateT")
 

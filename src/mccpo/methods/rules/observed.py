@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from mccpo.env import PRACTICE, Activity, BinaryMastery, Environment, Observation, Tutoring
+from mccpo.env import BinaryMastery, Environment, Observation, Tutoring
 from mccpo.errors import DoesNotApply
 from mccpo.methods.episodes import Moment
+from mccpo.policy import PRACTICE, Activity, offered
 
 Taught: TypeAlias = BinaryMastery | Tutoring[Any]
 """Environments in which concepts of a curriculum are taught, at whatever grain mastery comes."""
@@ -32,7 +33,7 @@ def taught_in(env: Environment[Any]) -> Taught:
 def activities_of(env: Environment[Any]) -> tuple[Activity, ...]:
     """What can be done with each concept, in the order of the actions."""
     inner = taught_in(env)
-    return (inner.activities if isinstance(inner, Tutoring) else ()) or (PRACTICE,)
+    return offered(inner.activities if isinstance(inner, Tutoring) else ())
 
 
 def concept_of(env: Environment[Any]) -> Int[np.ndarray, " actions"]:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mccpo.errors import InputError
+from mccpo.policy import Features, novelty_of
 from mccpo.serve.policy import gate
 from mccpo.serve.policy.release import Release
 
@@ -81,18 +82,15 @@ def observe(
 ) -> tuple[Float[np.ndarray, " features"], Bool[np.ndarray, " actions"]]:
     """What the policy sees, as it did in training, and which actions are ready.
 
-    The features are K, the novelty of each concept, the last action (one-hot), the ready concepts and t/T. A session
-    that outruns the horizon T is seen as one at its end.
+    See `mccpo.policy.Features`. A session that outruns the horizon is seen as one at its end.
     """
-    concepts, actions = len(release.concepts), len(release.actions)
     ready = release.curriculum.ready(standing.K, release.theta)
-    features = np.zeros(3 * concepts + actions + 1)
-    features[:concepts] = standing.K
-    features[concepts : 2 * concepts] = np.exp(standing.practised / -release.tutor.novelty_span)
+    last = np.zeros(len(release.actions))
     if standing.last is not None:
-        features[2 * concepts + standing.last] = 1.0
-    features[-1 - concepts : -1] = ready
-    features[-1] = min(standing.t / release.horizon, 1.0)
+        last[standing.last] = 1.0
+    novelty = novelty_of(standing.practised, release.tutor.novelty_span)
+    time = np.array([min(standing.t / release.horizon, 1.0)])
+    features = release.tutor.layout.flatten(Features(standing.K, novelty, last, ready, (), time), np.float64)
     return features, np.repeat(ready, len(release.activities))
 
 

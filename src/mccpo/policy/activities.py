@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mccpo.errors import InputError
+from mccpo.policy.checks import is_number
 
 
 class Activity(NamedTuple):
@@ -58,11 +59,30 @@ def chosen_activities(given: Iterable[str | Activity]) -> tuple[Activity, ...]:
     """
     if isinstance(given, str):
         raise InputError(f"activities is {given!r}", fix=f'give a list of names, such as ["{given}"]')
-    found = [_activity(entry) for entry in (given.values() if isinstance(given, Mapping) else given)]
-    names = [activity.name for activity in found]
+    chosen = [_activity(entry) for entry in (given.values() if isinstance(given, Mapping) else given)]
+    names = [activity.name for activity in chosen]
     if len(set(names)) < len(names):
         raise InputError(f"activities is {names}", fix="give each once")
-    return tuple(found)
+    return tuple(chosen)
+
+
+def offered(activities: tuple[Activity, ...]) -> tuple[Activity, ...]:
+    """What can be done with each concept: the activities, or plain practice where there are none.
+
+    >>> [activity.name for activity in offered(())]
+    ['practice']
+    """
+    return activities or (PRACTICE,)
+
+
+def action_names(concepts: Sequence[str], activities: Sequence[Activity]) -> tuple[str, ...]:
+    """The actions by name: `concept/activity`, concept after concept, or the concepts where there are no activities.
+
+    >>> action_names(["counting", "adding"], chosen_activities(["hint", "practice"]))
+    ('counting/hint', 'counting/practice', 'adding/hint', 'adding/practice')
+    """
+    suffixes = [f"/{activity.name}" for activity in activities] or [""]
+    return tuple(concept + suffix for concept in concepts for suffix in suffixes)
 
 
 def _activity(entry: str | Activity) -> Activity:
@@ -72,11 +92,11 @@ def _activity(entry: str | Activity) -> Activity:
                 f"unknown activity {entry!r}", fix=f"choose from {', '.join(ACTIVITIES)}, or define an Activity"
             )
         return ACTIVITIES[entry]
-    if not entry.name or "/" in entry.name:
+    if not isinstance(entry.name, str) or not entry.name or "/" in entry.name:
         raise InputError(f"an activity is called {entry.name!r}", fix="give it a name without a slash")
     for field in ("demand", "gain"):
-        if not 0 <= getattr(entry, field) < math.inf:
+        if not is_number(getattr(entry, field)) or not 0 <= getattr(entry, field) < math.inf:
             raise InputError(f"{entry.name}: {field} is {getattr(entry, field)}", fix="give a factor of at least 0")
-    if not -1 <= entry.engagement <= 1:
+    if not is_number(entry.engagement) or not -1 <= entry.engagement <= 1:
         raise InputError(f"{entry.name}: engagement is {entry.engagement}", fix="give a number from -1 to 1")
     return entry
