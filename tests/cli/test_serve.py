@@ -19,9 +19,9 @@ from mccpo.cli.commands.small_policy import train_small
 from mccpo.env import make
 from mccpo.errors import MccpoError
 from mccpo.exact import Values
+from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.methods import method_spec
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import Policies, write_policies
 
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)

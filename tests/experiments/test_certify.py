@@ -14,11 +14,11 @@ from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import certify as certificate
 from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, show_in, write_certificate
+from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.files import dump_json
 from mccpo.methods import method_spec
 from mccpo.methods.episodes import Episodes
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import Policies, write_policies
 
 ENV = make("tutor-15", horizon=5)
 D = ENV.discounted_horizon

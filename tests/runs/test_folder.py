@@ -13,10 +13,11 @@ from mccpo.env import FiniteEnvironment, make
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
+from mccpo.experiments.saved_policies import load_policies
 from mccpo.methods import Snapshot, method_spec, train_tabular
 from mccpo.methods.engine import Arrays, to_arrays
 from mccpo.runs.curves import read_curves
-from mccpo.runs.folder import RunFolder, load_policies, read_checkpoint
+from mccpo.runs.folder import RunFolder, read_checkpoint
 
 METHODS = ("unconstrained", "mc-cpo")
 OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mccpo import methods as algo
 from mccpo.env import Activity, make
+from mccpo.experiments.saved_policies import read_policies
 from mccpo.methods import execute, method_arrays, method_spec
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import read_policies
 from mccpo.serve.policy.network import FILTERS, executed, masked_softmax
 from mccpo.serve.policy.release import load_release
 

@@ -15,9 +15,9 @@ from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Environment
 from mccpo.env.description import decode
 from mccpo.env.registry import EnvironmentEntry, UnknownEnvironment, choice, class_entry, environment_entry, registered
-from mccpo.policy import PER_CONCEPT
 from mccpo.errors import InputError
 from mccpo.files import read_json
+from mccpo.policy import PER_CONCEPT
 
 TUTOR_FILE, JUDGE_FILE = "tutor.json", "judge.json"
 """The files of a prepared folder that hold the environment to train in, and the one to judge by."""

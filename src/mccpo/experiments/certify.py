@@ -34,10 +34,11 @@ from mccpo.env.tutor.estimation import Estimated
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation.bounds import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.options import Stage
+from mccpo.experiments.saved_policies import Policies
 from mccpo.files import dump_json, read_json
 from mccpo.methods import evaluate_neural
 from mccpo.methods.episodes import Episodes
-from mccpo.runs.policies import Policies, digest
+from mccpo.runs import digest
 
 FORMAT = "mccpo-certificate/1"
 DOCUMENT = "certificate.json"

@@ -10,9 +10,9 @@ from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.experiments import neural
 from mccpo.experiments.finite import tests
+from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
 from mccpo.methods.episodes import EVALUATION_EPISODES
-from mccpo.runs.policies import Policies
 
 NOTE_FRESH = (
     "Every row is a mean over episodes that were played for this table alone, of the policies that the run keeps. "

@@ -21,10 +21,10 @@ from mccpo.experiments import training
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Session
 from mccpo.experiments.problem import Problem
+from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.training import Trained
 from mccpo.experiments.worth import values_of
-from mccpo.methods import EVALUATION_EPISODES, MethodSpec, PolicySet
-from mccpo.runs.policies import Policies
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies, PolicySet
 
 Kappa: TypeAlias = float | None
 
@@ -79,15 +79,19 @@ def keep(
 
 
 def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part: str) -> Policies:
-    """A method's policies as a run folder keeps them."""
+    """A method's policies as a run folder keeps them; those of a rule have no numbers."""
+    parameters, kappa = np.zeros((method.policies.seeds, 0), np.float32), None
+    if isinstance(method.policies, NetworkPolicies):
+        parameters, kappa = method.policies.parameters, method.policies.kappa
     return Policies(
         part=part,
         env=problem.env,
         method=method.spec,
         budgets=dict(budgets),
         anchor=problem.anchor,
-        policies=method.policies,
+        parameters=parameters,
         seed=problem.training.seed,
+        kappa=kappa,
     )
 
 

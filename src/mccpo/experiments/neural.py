@@ -22,13 +22,13 @@ from mccpo.evaluation.metrics import LEAST_GAIN
 from mccpo.exact import Values
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options, Session, Stage
+from mccpo.experiments.saved_policies import Policies
 from mccpo.methods import MethodSpec, NeuralPlan, NeuralRuns, Snapshot, evaluate_neural, method_spec, train_neural
 from mccpo.methods.engine import gather
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.training import ITERATIONS
 from mccpo.runs.cache import anchor_key, pack, unpack
-from mccpo.runs.policies import Policies
 
 DEFAULT_KAPPA = 0.9
 ANCHOR = "unconstrained"

@@ -12,9 +12,9 @@ from mccpo.curriculum import Curriculum
 from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
+from mccpo.experiments.saved_policies import Policies
 from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
 from mccpo.methods.engine import Arrays, MisfitError, point_of
-from mccpo.runs.policies import Policies
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from mccpo.env import Environment, FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
+from mccpo.experiments.anchors import anchor_key, pack, unpack
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.training import curves_of, train_specs
 from mccpo.experiments.worth import mean_values, values_of
 from mccpo.methods import EVALUATION_EPISODES, Episodes, NeuralPlan, NeuralRuns, evaluate_neural, method_spec
-from mccpo.runs.cache import anchor_key, pack, unpack
 
 ANCHOR = "unconstrained"
 """The method that budgets refer to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,6 +17,7 @@ from mccpo.errors import MccpoError
 from mccpo.methods import engine
 from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
 from mccpo.methods.gradient.gradient_method import GradientMethod
+from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.training import EVALUATION, evaluate_policies
 
 IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
@@ -34,6 +35,14 @@ class PolicySet(abc.ABC):
     @abc.abstractmethod
     def seeds(self) -> int:
         """How many policies there are."""
+
+    @abc.abstractmethod
+    def only(self, seed: int) -> PolicySet:
+        """The policy of one seed alone."""
+
+    @abc.abstractmethod
+    def network(self, env: Environment[Any]) -> Network | None:
+        """The network that the policies are, in an environment; None of a rule."""
 
     @abc.abstractmethod
     def policy(self, env: Environment[Any], seed: int) -> Policy:
@@ -55,6 +64,12 @@ class NetworkPolicies(PolicySet):
     @property
     def seeds(self) -> int:
         return len(self.parameters)
+
+    def only(self, seed: int) -> PolicySet:
+        return replace(self, parameters=self.parameters[seed : seed + 1])
+
+    def network(self, env: Environment[Any]) -> Network | None:
+        return self.method.network(self._seen(env))
 
     def policy(self, env: Environment[Any], seed: int) -> Policy:
         playing, network = self.method.playing(env), self.method.network(self._seen(env))
@@ -81,6 +96,12 @@ class RulePolicies(PolicySet):
     @property
     def seeds(self) -> int:
         return self.copies
+
+    def only(self, seed: int) -> PolicySet:
+        return replace(self, copies=1)
+
+    def network(self, env: Environment[Any]) -> Network | None:
+        return None
 
     def policy(self, env: Environment[Any], seed: int) -> Policy:
         return self.rule

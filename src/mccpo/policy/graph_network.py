@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -44,6 +44,8 @@ class GraphPolicyNetwork(PolicyNetwork):
 
     The actions are those of the concepts in turn, as many of each; those that are left over are of no concept.
     """
+
+    kind: ClassVar[str] = "graph"
 
     hidden: tuple[int, int] = (16, 32)
     concepts: int = 0

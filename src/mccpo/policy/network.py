@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -52,6 +52,8 @@ class PolicyNetwork:
     - `signals`: how many values are estimated: that of the reward, and of each cost.
     - `hidden`: the sizes of the two layers of the trunk.
     """
+
+    kind: ClassVar[str] = "plain"
 
     features: int
     actions: int

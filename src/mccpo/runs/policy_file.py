@@ -24,12 +24,14 @@ from mccpo import files
 from mccpo._version import __version__
 from mccpo.errors import InputError, MccpoError
 from mccpo.files import dump_json, read_json, sha256_json
-from mccpo.policy import PolicyNetwork
+from mccpo.policy import GraphPolicyNetwork, PolicyNetwork
 
 FORMAT = "mccpo-policies/1"
 TENSORS = "policies.safetensors"
 DOCUMENT = "policies.json"
 _AGAIN = "train it again"
+
+_NETWORKS: dict[str, type[PolicyNetwork]] = {network.kind: network for network in (PolicyNetwork, GraphPolicyNetwork)}
 
 Json: TypeAlias = Any
 """What JSON holds: it can be written back, and hashed, as it was read."""
@@ -44,23 +46,27 @@ class StoredPolicies:
     - `part`: its name in the run's tables; `environment`: the name of the environment that it was trained in.
     - `environment_parameters`: all of the environment's parameters, and its curriculum.
     - `actions`: their names, in the order of the policy head.
-    - `network`: the network that the parameters are of.
+    - `plain_network`: the network that most methods have here; `network`: the one that the parameters are of, None
+      where a rule is followed: see `network_from_json`.
     - `budgets`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
     - `seed`: the root of the run's random numbers.
     - `method`: the method's name and settings.
-    - `parameters`: of the network, one row a seed.
+    - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
+    - `kappa`: the share of the budgets that a conditioned policy is told.
     """
 
     part: str
     environment: str
     environment_parameters: Mapping[str, Json]
     actions: Sequence[str]
-    network: PolicyNetwork
+    plain_network: Mapping[str, Json]
+    network: Mapping[str, Json] | None
     budgets: Mapping[str, float]
     anchor: Mapping[str, Json]
     seed: int
     method: Mapping[str, Json]
     parameters: Float[np.ndarray, "seeds parameters"]
+    kappa: float | None = None
 
     @property
     def method_name(self) -> str:
@@ -78,11 +84,20 @@ class StoredPolicies:
             "environment": self.environment,
             "parameters": self.environment_parameters,
             "actions": self.actions,
-            "network": network_json(self.network),
+            "network": self.plain_network,
             "budgets": self.budgets,
             "anchor": self.anchor,
             "seed": self.seed,
         }
+
+    def method_json(self) -> dict[str, Json]:
+        """What `policies.json` says of the method: its settings, and what sets its policies apart from plain ones."""
+        apart: dict[str, Json] = {}
+        if self.network != self.plain_network:
+            apart["network"] = self.network
+        if self.kappa is not None:
+            apart["kappa"] = self.kappa
+        return {**self.method, **apart}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +116,7 @@ def write_policy_file(folder: Path, policies: Sequence[StoredPolicies]) -> None:
         same = dump_json({**part, "methods": {}}) == dump_json({**stored.part_json(), "methods": {}})
         if stored.method_name in part["methods"] or not same:
             raise MccpoError(f"two parts of the run go by the name '{stored.part}'")
-        part["methods"][stored.method_name] = stored.method
+        part["methods"][stored.method_name] = stored.method_json()
     tensors = save({stored.tensor: np.ascontiguousarray(stored.parameters, np.float32) for stored in policies})
     document = {
         "format": FORMAT,
@@ -149,19 +164,29 @@ def naming(path: Path, *, fix: str | None = None) -> Iterator[None]:
         raise InputError(f"{path} is damaged ({error!r})", fix=fix or _AGAIN) from error
 
 
-def network_json(network: PolicyNetwork) -> dict[str, Json]:
-    """A network as JSON has it."""
+def network_json(network: PolicyNetwork | None) -> dict[str, Json] | None:
+    """A network as JSON has it; a plain one does not say its kind, as it did not when there was no other."""
+    if network is None:
+        return None
     described: dict[str, Json] = json.loads(dump_json(asdict(network)))
-    return described
+    return described if network.kind == PolicyNetwork.kind else {"kind": network.kind, **described}
 
 
 def network_from_json(content: Mapping[str, Json]) -> PolicyNetwork:
-    """The network that JSON describes; refused where it is none."""
-    network = PolicyNetwork(**{**content, "hidden": tuple(content["hidden"])})
+    """The network that JSON describes; refused where it is none that runs without jax."""
+    kind = content.get("kind", PolicyNetwork.kind)
+    if kind not in _NETWORKS:
+        raise InputError(f"its network is of the kind '{kind}', which only training runs", fix="serve another method")
+    shape = {name: _tuples(value) for name, value in content.items() if name != "kind"}
+    network = _NETWORKS[kind](**shape)
     sizes = (network.features, network.actions, network.signals, *network.hidden)
     if len(network.hidden) != 2 or not all(isinstance(size, int) and size > 0 for size in sizes):
         raise InputError(f"its network has the sizes {sizes}", fix=_AGAIN)
     return network
+
+
+def _tuples(value: Json) -> Json:
+    return tuple(_tuples(entry) for entry in value) if isinstance(value, list) else value
 
 
 def read_bytes(path: Path, *, fix: str = _AGAIN) -> bytes:
@@ -190,15 +215,23 @@ def _stored(
         environment=part["environment"],
         environment_parameters=part["parameters"],
         actions=part["actions"],
-        network=network_from_json(part["network"]),
+        plain_network=part["network"],
+        network=method.get("network", part["network"]),
         budgets=part["budgets"],
         anchor=part["anchor"],
         seed=int(part["seed"]),
-        method=method,
+        method={key: value for key, value in method.items() if key not in ("network", "kappa")},
         parameters=tensors[f"{name}/{method['name']}"],
+        kappa=method.get("kappa"),
     )
     if stored.parameters.ndim != 2 or stored.parameters.dtype != np.float32 or not len(stored.parameters):
         raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=fix)
-    if stored.parameters.shape[1] != stored.network.size:
-        raise InputError(f"the policies of {name} do not fit its network", fix=fix)
     return stored
+
+
+def digest(folder: Path) -> str:
+    """A digest of all that a folder keeps of its policies, by which a certificate knows what it is about."""
+    whole = hashlib.sha256()
+    for name in (DOCUMENT, TENSORS):
+        whole.update(hashlib.sha256(read_bytes(folder / name)).digest())
+    return whole.hexdigest()

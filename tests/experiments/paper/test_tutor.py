@@ -5,10 +5,10 @@ import pytest
 
 from mccpo.experiments import Options, Session, feasibility, neural
 from mccpo.experiments.paper import tutor
+from mccpo.experiments.saved_policies import read_policies, write_policies
 from mccpo.methods import NeuralPlan, NeuralRuns
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import read_policies, write_policies
 
 
 def untrained(env, methods, _budgets, plan, **_):

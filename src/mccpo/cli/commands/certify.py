@@ -12,7 +12,7 @@ from mccpo.cli.console.progress import progress
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.runs.policies import Policies
+    from mccpo.experiments.saved_policies import Policies
 
 
 def certify(
@@ -43,7 +43,7 @@ def certify(
     """
     from mccpo.experiments.certify import DOCUMENT, Terms, shortfall, write_certificate
     from mccpo.experiments.certify import certify as certified
-    from mccpo.runs.folder import load_policies
+    from mccpo.experiments.saved_policies import load_policies
 
     terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
     policies = _only(load_policies(run), method, part)

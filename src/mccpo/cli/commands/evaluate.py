@@ -34,7 +34,7 @@ def evaluate(
     """Judge the policies that a run keeps on fresh episodes, which played no part in their selection."""
     from mccpo.env import make
     from mccpo.experiments import evaluate as experiment
-    from mccpo.runs.folder import load_policies
+    from mccpo.experiments.saved_policies import load_policies
 
     kept = load_policies(run)
     found = experiment.choose(kept, method, part)

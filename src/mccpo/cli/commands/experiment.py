@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,9 @@ from mccpo.errors import GateFailed, InputError
 if TYPE_CHECKING:
     from mccpo.evaluation import Curves
     from mccpo.experiments import Options, Produced, Session
-    from mccpo.methods import Snapshot
-    from mccpo.methods.engine import Arrays
+    from mccpo.experiments.saved_policies import Policies
+    from mccpo.methods import Arrays, Snapshot
     from mccpo.runs.folder import RunFolder
-    from mccpo.runs.policies import Policies
 
 
 def perform(
@@ -45,7 +45,7 @@ def perform(
     results = [one.results for one in produced.values()]
     whole: dict[str, Any] = results[0] if len(results) == 1 else {"tables": {one["table"]: one for one in results}}
     curves = _parts(produced.values())
-    manifest = folder.finish(whole, curves, policies)
+    manifest = folder.finish(whole, curves, [saved.stored() for saved in policies])
     report = folder.path / "report.html"
     _write_report(report, list(produced.values()), manifest)
     emit(whole, as_json=flags.json, text=lambda: _text(results, report))
@@ -70,15 +70,16 @@ def _folder(name: str, options: Options, flags: Training) -> RunFolder:
 def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> Iterator[Session]:
     """Shows and keeps what an experiment tells; when it stops, however it does, what it needs to go on is kept."""
     from mccpo.experiments import Session
+    from mccpo.methods import to_arrays
 
     newest: dict[str, Snapshot[Any, Any]] = {}
 
     def save(label: str, snapshot: Snapshot[Any, Any]) -> None:
         for ended in [other for other in newest if other != label]:
-            folder.save(ended, newest[ended], last=True)
+            folder.save(ended, partial(to_arrays, newest[ended]), last=True)
             del newest[ended]
         newest[label] = snapshot
-        folder.save(label, snapshot)
+        folder.save(label, partial(to_arrays, snapshot))
         if interrupted():  # a Ctrl-C that arrived where Python could not raise it
             raise KeyboardInterrupt
 
@@ -93,7 +94,7 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
             raise
         finally:
             for label, snapshot in newest.items():
-                folder.save(label, snapshot, last=True)
+                folder.save(label, partial(to_arrays, snapshot), last=True)
 
 
 def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:

@@ -35,6 +35,8 @@ class KnotNetwork(Network):
     More of them would fit each its own κ, and the policy change by leaps from one to the next.
     """
 
+    kind: ClassVar[str] = "knots"
+
     @property
     def _flat(self) -> Network:
         """The network that all heads together are: κ comes as the weights of the knots."""

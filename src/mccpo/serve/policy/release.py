@@ -137,9 +137,12 @@ def load_release(run: Path, *, part: str | None = None, method: str = "mc-cpo", 
 
 def _description(stored: StoredPolicies, seed: int) -> str:
     """All that a policy is but its weights, as the one text that is hashed."""
+    if stored.network is None:
+        raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
-    content = {key: about[key] for key in ("environment", "parameters", "actions", "network", "budgets")}
-    return canonical_json(content | {"format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed})
+    content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets")}
+    own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
+    return canonical_json(content | own)
 
 
 def build_release(description: str, weights: bytes, *, version: str | None = None) -> Release:

@@ -14,11 +14,18 @@ from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.exact import Values
 from mccpo.experiments import evaluate
+from mccpo.experiments.saved_policies import (
+    Policies,
+    describe_environment,
+    load_policies,
+    read_policies,
+    rebuild_environment,
+    write_policies,
+)
 from mccpo.files import dump_json
 from mccpo.methods import execute, masked_softmax, method_arrays, method_spec
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.folder import RunFolder, load_policies
-from mccpo.runs.policies import Policies, describe_environment, read_policies, rebuild_environment, write_policies
+from mccpo.runs.folder import RunFolder
 
 MINE = Curriculum.from_edges(
     [("counting", "adding"), ("adding", "multiplying")], demand={"counting": 0.1, "adding": 1 / 3, "multiplying": 0.9}
