@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib.metadata import version
 from importlib import resources
+from importlib.metadata import version
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,13 @@ from safetensors.numpy import load, save
 
 from mccpo import files
 from mccpo._version import __version__
+from mccpo.curriculum import Curriculum
+from mccpo.env import Environment
+from mccpo.errors import InputError
 from mccpo.methods import NeuralPlan, NeuralRuns
 from mccpo.methods.engine import Arrays, workers
 from mccpo.methods.episodes import Episodes
 from mccpo.methods.gradient.ppo import Progress
-from mccpo.curriculum import Curriculum
-from mccpo.env import Environment
-from mccpo.errors import InputError
 
 MOST_BYTES = 2**30
 _FORMAT = "anchor/1"  # to be counted up when `pack` changes

@@ -29,12 +29,12 @@ from safetensors.numpy import load_file, save
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.methods import Snapshot
-from mccpo.methods.engine import to_arrays
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
-from mccpo.runs.policies import DOCUMENT, Policies, read_policies, write_policies
 from mccpo.files import dump_json, read_json
+from mccpo.methods import Snapshot
+from mccpo.methods.engine import to_arrays
+from mccpo.runs.policies import DOCUMENT, Policies, read_policies, write_policies
 
 SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
 _NO_RUN = "name the folder of a run"

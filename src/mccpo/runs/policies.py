@@ -23,13 +23,13 @@ from safetensors.numpy import load, save
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.methods import MethodSpec, as_numbers, execute, masked_softmax
-from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.rollout import network_of
 from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
 from mccpo.errors import InputError, MccpoError
 from mccpo.exact import Values
 from mccpo.files import dump_json, read_json, sha256_json
+from mccpo.methods import MethodSpec, as_numbers, execute, masked_softmax
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.rollout import network_of
 
 FORMAT = "mccpo-policies/1"
 TENSORS = "policies.safetensors"
