@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, te
 from mccpo.experiments.options import Options, Session, describe, kappa_text
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
-    NOTE_JUDGED,
+    NOTE_EVALUATED,
     Produced,
     description,
     front_points,
@@ -22,9 +24,10 @@ from mccpo.experiments.table import (
     neural_protocol,
     paper_points,
     protocol,
-    setting,
+    solved_setting,
 )
 from mccpo.methods import method_spec
+from mccpo.runs.results import BudgetLevel, FrontPoint, Results, Setting, TradeOff, UnmetBudgets
 
 FRONT_POINTS = 21
 
@@ -61,14 +64,17 @@ def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, ses
         label = _label(environment, kappa)
         outcomes.append(run(task, names, plan, label, session) if names else outcomes[0].without_rows())
     kappa = levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA
-    results = {
-        **_head(environment, env, kappa, protocol(plan, **_shown(env, options))),
-        **setting(tasks[0], outcomes[0], {}, {}),
-        "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes),
-        "front_optimum": _front(tasks[0]),
-        "notes": [NOTE_AVERAGED],
-    }
+    results = Results(
+        table=environment,
+        title=_title(environment),
+        settings=(solved_setting("", tasks[0], outcomes[0], {}, {}),),
+        protocol=protocol(plan, **_shown(env, options)),
+        environment=description(env),
+        tests=tests(outcomes[0].rows),
+        notes=(NOTE_AVERAGED,),
+        level=BudgetLevel(kappa),
+        tradeoff=TradeOff(fronts(options.methods, levels, outcomes), optimum=_front(tasks[0])),
+    )
     return Produced(results, {environment: outcomes[0].curves})
 
 
@@ -81,34 +87,39 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
     asked = rules.translate(options.requirements, env, anchored.anchor.costs, numbers, anchored.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
     outcomes: list[Outcome] = []
-    reasons: list[dict[str, Any]] = []
+    unmet: list[UnmetBudgets | None] = []
     for kappa in levels:
         names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
         budgets = anchored.budgets(kappa, given)
-        found = neural.run(anchored, names, budgets, label, session) if names else outcomes[0].without_rows()
-        outcomes.append(found)
-        reasons.append(feasibility.examine(anchored, found.rows, budgets, label, session))
-    kappa = neural.DEFAULT_KAPPA if levels[0] is None else levels[0]
-    results = {
-        **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
-        "budgets": anchored.budgets(levels[0], given),
-        "requirements": asked.explanations,
-        "parts": {_label(environment, kappa): "" for kappa in levels},
-        "rows": outcomes[0].rows,
-        "optimum": None,
-        "paper": {},
-        "verdicts": {},
-        **outcomes[0].shown(),
-        **reasons[0],
-        "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes, [{}, *reasons[1:]]),  # the first is told above
-        "paper_points": paper_points(environment, options),
-        "notes": [NOTE_JUDGED],
-    }
-    return Produced(results, {environment: outcomes[0].curves})
+        outcome = neural.run(anchored, names, budgets, label, session) if names else outcomes[0].without_rows()
+        outcomes.append(outcome)
+        unmet.append(feasibility.examine(anchored, outcome.rows, budgets, label, session))
+    first = outcomes[0]
+    shown = Setting(
+        name="",
+        budgets=anchored.budgets(levels[0], given),
+        rows=first.rows,
+        supplement=replace(first.supplement(), unmet=unmet[0]),
+    )
+    # Why the budgets of the first level were not met is told by the setting, so its points leave it out.
+    traced = fronts(options.methods, levels, outcomes, [None, *unmet[1:]])
+    results = Results(
+        table=environment,
+        title=_title(environment),
+        settings=(shown,),
+        protocol=neural_protocol(plan, **_shown(env, options)),
+        environment=description(env),
+        tests=tests(first.rows),
+        notes=(NOTE_EVALUATED,),
+        level=BudgetLevel(neural.DEFAULT_KAPPA if levels[0] is None else levels[0]),
+        requirements=asked.explanations,
+        parts={_label(environment, kappa): "" for kappa in levels},
+        tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
+    )
+    return Produced(results, {environment: first.curves})
 
 
-def _shown(env: Environment[Any], options: Options) -> dict[str, Any]:
+def _shown(env: Environment[Any], options: Options) -> Mapping[str, object]:
     return {"gamma": env.gamma, "horizon": env.horizon} | describe(options.parameters)
 
 
@@ -121,23 +132,17 @@ def _label(environment: str, kappa: float | None) -> str:
     return environment if kappa is None else f"{environment} {kappa_text(kappa)}"
 
 
-def _head(environment: str, env: Environment[Any], kappa: float | None, how: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "table": environment,
-        "title": f"The methods on {environment}",
-        "protocol": how,
-        "environment": description(env),
-        "kappa": kappa,
-    }
+def _title(environment: str) -> str:
+    return f"The methods on {environment}"
 
 
-def _front(task: Task) -> list[dict[str, float]]:
+def _front(task: Task) -> tuple[FrontPoint, ...]:
     """The exact front: over the one budget there is, or over a common scaling of several."""
     if len(task.budgets) == 1:
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))
     solutions = []
     for scale in np.linspace(0.1, 2.0, FRONT_POINTS):
-        found = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
-        if not isinstance(found, Infeasible):
-            solutions.append((float(scale), found))
+        optimum = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
+        if not isinstance(optimum, Infeasible):
+            solutions.append((float(scale), optimum))
     return front_points(task, solutions)

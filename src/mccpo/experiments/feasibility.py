@@ -28,12 +28,12 @@ from jaxtyping import Float
 
 from mccpo.env import Environment
 from mccpo.errors import MccpoError
-from mccpo.evaluation import Summary
 from mccpo.exact import Infeasible
 from mccpo.experiments import neural
 from mccpo.experiments.neural import Anchored
 from mccpo.experiments.options import Session
-from mccpo.methods import METHODS, MethodSpec, budgets_of, evaluate_neural, method_spec
+from mccpo.methods import MethodSpec, budgets_of, evaluate_neural, method_spec
+from mccpo.runs.results import Row, Rows, UnmetBudgets
 
 SEEDS = 3
 ROUNDS = 3
@@ -45,7 +45,7 @@ ENTROPY = 0.25
 FORESIGHT = 1e-6
 
 _CLOSE = 0.99  # a floor this near to the scaling needs no further prices
-_STREAM = 3  # sets the episodes here apart from those of the same seed that judge a table's policies
+_STREAM = 3  # sets the episodes here apart from those of the same seed that evaluate a table's policies
 _ROUNDING = 1e-9
 
 Costs = Mapping[str, float]
@@ -123,8 +123,9 @@ class Minimisers:
         )
 
     @property
-    def found(self) -> list[Costs]:
-        return [one for seeds in self.costs for one in seeds]
+    def all_costs(self) -> list[Costs]:
+        """The costs of every policy, of all prices and seeds."""
+        return [costs for seeds in self.costs for costs in seeds]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,16 +136,21 @@ class Diagnosis:
     verdict: Unreached | Reached
     minimisers: Minimisers
 
-    def as_json(self) -> dict[str, Any]:
+    def unmet(self) -> UnmetBudgets:
         """The verdict in the words of `solve`, and the steps that it took; not the time, which differs every time."""
-        said = {"what": self.verdict.what(self.budgets), "fix": self.verdict.fix(), "steps": self.minimisers.steps}
-        return {"feasible": isinstance(self.verdict, Reached), **asdict(self.verdict), **said}
+        return UnmetBudgets(
+            feasible=isinstance(self.verdict, Reached),
+            what=self.verdict.what(self.budgets),
+            fix=self.verdict.fix(),
+            steps=self.minimisers.steps,
+            **asdict(self.verdict),
+        )
 
 
 def diagnose(
     anchored: Anchored,
     budgets: Mapping[str, float],
-    rows: Mapping[str, Mapping[str, Summary]],
+    rows: Rows,
     label: str,
     session: Session,
     *,
@@ -160,29 +166,28 @@ def diagnose(
     env = anchored.env
     slack = dict(zip(env.cost_names, 1e-3 * env.cost_bounds * env.discounted_horizon, strict=True))  # as in metrics_of
     known = [costs for name, row in rows.items() if _masked(name) for costs in _per_seed(env, row)]
-    found = minimise(anchored, _first_prices(env, budgets), label, session, seeds=seeds, steps=steps)
-    verdict = judge(known + found.found, budgets, prices=found.prices, slack=slack)
+    tried = minimise(anchored, _first_prices(env, budgets), label, session, seeds=seeds, steps=steps)
+    verdict = verdict_on(known + tried.all_costs, budgets, prices=tried.prices, slack=slack)
     for again in range(2, rounds + 1):
         if isinstance(verdict, Reached) or verdict.settled:
             break
-        found += minimise(anchored, [verdict.prices], f"{label}, round {again}", session, seeds=seeds, steps=steps)
-        verdict = judge(known + found.found, budgets, prices=found.prices, slack=slack)
-    return Diagnosis(dict(budgets), verdict, found)
+        tried += minimise(anchored, [verdict.prices], f"{label}, round {again}", session, seeds=seeds, steps=steps)
+        verdict = verdict_on(known + tried.all_costs, budgets, prices=tried.prices, slack=slack)
+    return Diagnosis(dict(budgets), verdict, tried)
 
 
 def examine(
     anchored: Anchored,
-    rows: Mapping[str, Mapping[str, Summary]],
+    rows: Rows,
     budgets: Mapping[str, float],
     label: str,
     session: Session,
-) -> dict[str, Any]:
-    """The part of a table's results that says why its budgets were met in no seed; nothing where some seed met them."""
-    met = [row["satisfaction_strict"]["mean"] for name, row in rows.items() if method_spec(name).constrained]
+) -> UnmetBudgets | None:
+    """Why a table's budgets were met in no seed; None where some seed met them."""
+    met = [row["satisfaction_strict"].mean for name, row in rows.items() if seeks_budgets(name)]
     if not met or max(met) > 0:
-        return {}
-    found = diagnose(anchored, budgets, rows, f"{label}, least costs", session)
-    return {"infeasible": found.as_json()}
+        return None
+    return diagnose(anchored, budgets, rows, f"{label}, least costs", session).unmet()
 
 
 def minimise(
@@ -219,7 +224,7 @@ def weightings(names: tuple[str, ...]) -> list[dict[str, float]]:
     return [dict.fromkeys(part, 1 / size) for size in sizes for part in combinations(names, size)]
 
 
-def judge(
+def verdict_on(
     costs: Sequence[Costs],
     budgets: Mapping[str, float],
     *,
@@ -310,6 +315,6 @@ def _masked(method: str) -> bool:
     return method in METHODS and method_spec(method).masked
 
 
-def _per_seed(env: Environment[Any], row: Mapping[str, Summary]) -> list[Costs]:
-    columns = [row[f"J_{name}"]["per_seed"] for name in env.cost_names]
+def _per_seed(env: Environment[Any], row: Row) -> list[Costs]:
+    columns = [row[f"J_{name}"].per_seed for name in env.cost_names]
     return [dict(zip(env.cost_names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -11,12 +11,13 @@ from jaxtyping import Int
 
 from mccpo.env import FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Summary, measure, metrics_of, summarise, welch
-from mccpo.evaluation.metrics import LEAST_GAIN
+from mccpo.evaluation import Curves, Summary, Welch, summarise, welch
+from mccpo.evaluation.policy import LEAST_GAIN, measure, metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments.options import Session, Stage
 from mccpo.methods import Progress, Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
 from mccpo.methods.engine import gather
+from mccpo.runs.results import Supplement
 
 DEFAULT_KAPPA = 0.5
 
@@ -66,9 +67,9 @@ class Outcome:
         """Nothing trained, beside the same curves."""
         return Outcome({}, self.curves)
 
-    def shown(self) -> dict[str, Any]:
+    def supplement(self) -> Supplement:
         """What the results tell besides rows and curves."""
-        return {}
+        return Supplement()
 
 
 def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session) -> Outcome:
@@ -102,13 +103,13 @@ def aims(task: Task) -> dict[str, dict[str, float]]:
     return {"unconstrained": free, "post-hoc": trained, "mc-cpo": best, "mc-cpo-no-frontier": best}
 
 
-def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, dict[str, Any]]:
+def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, Welch]:
     """Welch's test of the return of MC-CPO against every other method."""
     if "mc-cpo" not in rows:
         return {}
-    ours = rows["mc-cpo"]["return"]["per_seed"]
+    ours = rows["mc-cpo"]["return"].per_seed
     return {
-        f"mc-cpo vs {name}, return": dict(welch(ours, row["return"]["per_seed"]))
+        f"mc-cpo vs {name}, return": welch(ours, row["return"].per_seed)
         for name, row in rows.items()
         if name != "mc-cpo" and len(ours) > 1
     }

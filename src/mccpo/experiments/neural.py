@@ -16,9 +16,8 @@ from jaxtyping import Float, Int
 
 from mccpo.env import Environment, check_budgets
 from mccpo.env.tutor import Tutoring
-from mccpo.evaluation import Curves, Summary, metrics_of, summarise
-from mccpo.evaluation.behaviour import as_json, by_group, conduct
-from mccpo.evaluation.metrics import LEAST_GAIN
+from mccpo.evaluation import Curves, Summary, summarise
+from mccpo.evaluation.policy import LEAST_GAIN, by_group, metrics_of, observe
 from mccpo.exact import Values
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options, Session, Stage
@@ -29,6 +28,8 @@ from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.training import ITERATIONS
 from mccpo.runs.cache import anchor_key, pack, unpack
+from mccpo.runs.policies import Policies
+from mccpo.runs.results import Behaviour, Groups, Supplement
 
 DEFAULT_KAPPA = 0.9
 ANCHOR = "unconstrained"
@@ -75,12 +76,12 @@ def anchored_by(env: Environment[Any], plan: NeuralPlan, session: Session) -> An
 class Watched(Outcome):
     """What training gave and, besides the rows, what each tutor does and how each group of learners fared."""
 
-    conduct: dict[str, dict[str, Any]]
-    groups: dict[str, dict[str, dict[str, float]]]
+    behaviour: dict[str, Behaviour]
+    groups: dict[str, Groups]
 
-    def shown(self) -> dict[str, Any]:
+    def supplement(self) -> Supplement:
         """What the results tell besides rows and curves."""
-        return {"conduct": self.conduct, "groups": self.groups}
+        return Supplement(behaviour=self.behaviour, groups=self.groups)
 
 
 class Trained(NamedTuple):
@@ -107,7 +108,7 @@ def watched(anchored: Anchored, trained: Mapping[str, Trained], budgets: dict[st
     return Watched(
         rows,
         curves(anchored, trained),
-        conduct={name: what for name, (what, _) in seen.items()},
+        behaviour={name: what for name, (what, _) in seen.items()},
         groups={name: whom for name, (_, whom) in seen.items()},
     )
 
@@ -216,18 +217,20 @@ def row(anchored: Anchored, one: Trained, budgets: dict[str, float]) -> dict[str
     return found
 
 
-def watch(anchored: Anchored, one: Trained) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+def watch(anchored: Anchored, one: Trained) -> tuple[Behaviour, Groups]:
     """What a method's tutor of the first seed does, and how each group of learners fared, meant over seeds."""
     env, seed = anchored.env, anchored.plan.seed
     assert isinstance(env, Tutoring)  # only tutors have concepts to watch
     policies = one.runs.selected[one.place]
-    seen = [conduct(env, one.spec, policy, episodes=EVALUATION_EPISODES, seed=seed) for policy in policies]
-    fared = [by_group(env, each) for each in seen]
+    observed = [observe(env, one.spec, policy, episodes=EVALUATION_EPISODES, seed=seed) for policy in policies]
+    fared = [by_group(env, each) for each in observed]
     groups = {
         group: {metric: float(np.mean([each[group][metric] for each in fared if group in each])) for metric in metrics}
         for group, metrics in fared[0].items()
     }
-    return as_json(env, seen[0]), groups
+    first = observed[0]
+    shares = (np.asarray(values) for values in (first.mastery, first.ready, first.chosen))
+    return Behaviour.rounded(env.curriculum.concepts, *shares), groups
 
 
 def _as_unconstrained(spec: MethodSpec) -> bool:

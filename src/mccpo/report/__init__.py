@@ -2,7 +2,7 @@
 
 - `mccpo.report.page.html.write_report` writes the HTML file, and is what draws figures;
 - `mccpo.report.tables.text.table` gives the table for a terminal, without loading anything that draws;
-- `mccpo.evaluation.curves.Curves` holds what was measured during training.
+- `mccpo.runs.results.Results` is what both are made from, `mccpo.evaluation.Curves` what was measured in training.
 
 Import from these modules: this package itself loads nothing, so that a command that only prints stays quick.
 """

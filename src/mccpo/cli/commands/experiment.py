@@ -20,11 +20,14 @@ from mccpo.cli.flags import Training
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from mccpo.evaluation import Curves
     from mccpo.experiments import Options, Produced, Session
     from mccpo.experiments.saved_policies import Policies
     from mccpo.methods import Arrays, Snapshot
     from mccpo.runs.folder import RunFolder
+    from mccpo.runs.results import Facts, Results
 
 
 def perform(
@@ -36,19 +39,21 @@ def perform(
     checks: Sequence[Callable[[Options], None]] = (),
 ) -> None:
     """Runs tables into a run folder, writes the report and prints the results; `checks` go before any training."""
+    from mccpo.runs.results import as_document
+
     folder = _folder(name, options, flags)
     policies: list[Policies] = []
     with _session(folder, flags, policies) as session:
         for check in checks:
             check(options)
         produced = {table: produce(options, session) for table, produce in tables.items()}
-    results = [one.results for one in produced.values()]
-    whole: dict[str, Any] = results[0] if len(results) == 1 else {"tables": {one["table"]: one for one in results}}
+    results = [table.results for table in produced.values()]
+    document = as_document(results)
     curves = _parts(produced.values())
-    manifest = folder.finish(whole, curves, [saved.stored() for saved in policies])
+    manifest = folder.finish(document, curves, [saved.stored() for saved in policies])
     report = folder.path / "report.html"
     _write_report(report, list(produced.values()), manifest)
-    emit(whole, as_json=flags.json, text=lambda: _text(results, report))
+    emit(document, as_json=flags.json, text=lambda: _text(results, report))
     if flags.require_satisfied:
         _require(results)
 
@@ -131,40 +136,41 @@ def _event_files(folder: RunFolder, flags: Training) -> Callable[[str, Any], Non
 def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
     """The curves of all tables by part, which goes by the table's name and, where it is not all of it, its own."""
     return {
-        part if part == one.results["table"] else f"{one.results['table']} {part}": found
-        for one in produced
-        for part, found in one.curves.items()
+        part if part == table.results.table else f"{table.results.table} {part}": curves
+        for table in produced
+        for part, curves in table.curves.items()
     }
 
 
-def _write_report(path: Path, produced: list[Produced], manifest: dict[str, Any]) -> None:
+def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None:
     from mccpo.report.page.html import write_report
 
-    tables = with_certificate(path.parent, [one.results for one in produced])  # a run that is resumed may have one
-    write_report(path, tables, [one.curves for one in produced], manifest=manifest)
+    tables = with_certificate(path.parent, [table.results for table in produced])  # a resumed run may have one
+    write_report(path, tables, [table.curves for table in produced], manifest=manifest)
 
 
-def _text(results: list[dict[str, Any]], report: Path) -> Any:
+def _text(results: list[Results], report: Path) -> RenderableType:
     from rich.console import Group
 
     from mccpo.report.tables.text import table
 
-    required = [f"\nrequired: {sentence}" for one in results for sentence in one.get("requirements", ())]
+    required = [f"\nrequired: {sentence}" for one in results for sentence in one.requirements or ()]
     return Group(*(table(one) for one in results), *required, f"\nreport: {report}")
 
 
-def _require(results: list[dict[str, Any]]) -> None:
-    for one in results:
-        for point in one.get("fronts", {}).get("mc-cpo", []):
-            if point["satisfaction_strict"] < 1:
-                share = f"meets its budgets in {point['satisfaction_strict']:.0%} of the seeds"
-                at = f" at κ = {point['kappa']}" if "kappa" in point else ""
-                raise GateFailed(f"{one['table']}{at}: mc-cpo {share}")
-        for name, part in (one.get("settings") or {"": one}).items():
-            met = part["rows"].get("mc-cpo", {}).get("satisfaction_strict")
-            if met is None or met["mean"] < 1:
-                share = "was not run" if met is None else f"meets its budgets in {met['mean']:.0%} of the seeds"
-                raise GateFailed(f"{one['table']} {name}: mc-cpo {share}".replace(" :", ":"))
+def _require(tables: list[Results]) -> None:
+    """Fails unless MC-CPO meets its budgets in every seed, wherever a table shows it."""
+    for results in tables:
+        for point in results.tradeoff.fronts.get("mc-cpo", ()) if results.tradeoff is not None else ():
+            met = point.metrics["satisfaction_strict"]
+            if met < 1:
+                at = "" if point.kappa is None else f" at κ = {point.kappa}"
+                raise GateFailed(f"{results.table}{at}: mc-cpo meets its budgets in {met:.0%} of the seeds")
+        for setting in results.settings:
+            summary = setting.rows.get("mc-cpo", {}).get("satisfaction_strict")
+            if summary is None or summary.mean < 1:
+                share = "was not run" if summary is None else f"meets its budgets in {summary.mean:.0%} of the seeds"
+                raise GateFailed(f"{results.table} {setting.name}: mc-cpo {share}".replace(" :", ":"))
 
 
 def free(name: str) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
+from mccpo.evaluation import Estimate, Profile, iqm, probability_of_improvement, profile
 from mccpo.methods import OURS
 
 # Closer together where the best are apart, and beyond 1: a seed may be better than the best is on average.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mccpo.env import Environment, FiniteEnvironment, TrainTest
-from mccpo.evaluation import metrics_of
+from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments import neural
 from mccpo.experiments.benchmark.protocol import Protocol

@@ -10,8 +10,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from mccpo.evaluation import Summary, summarise
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation import SummaryJson, hypervolume, summarise
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
 from mccpo.experiments.benchmark.rows import MEASURED
 from mccpo.methods import OURS
@@ -155,7 +154,7 @@ def unseen_of(rows: Iterable[Row], kappas: Sequence[float]) -> dict[str, Any]:
     return found
 
 
-def _summaries(rows: Sequence[Row]) -> dict[str, Summary]:
+def _summaries(rows: Sequence[Row]) -> dict[str, SummaryJson]:
     """Every metric over seeds."""
     costs = [key for key in (rows[0] if rows else ()) if key.startswith("J_")]
     found = {}
@@ -199,12 +198,12 @@ def _best_on(method: str, best: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 @cache
-def _summary(seeds: tuple[float, ...]) -> Summary:
-    return summarise(seeds)
+def _summary(seeds: tuple[float, ...]) -> SummaryJson:
+    return summarise(seeds).as_json()
 
 
-def _by_environment(scores: ByMethod) -> dict[str, dict[str, Summary]]:
-    found: dict[str, dict[str, Summary]] = {}
+def _by_environment(scores: ByMethod) -> dict[str, dict[str, SummaryJson]]:
+    found: dict[str, dict[str, SummaryJson]] = {}
     for method, environments in scores.items():
         for environment, seeds in environments.items():
             found.setdefault(environment, {})[method] = _summary(tuple(seeds.values()))

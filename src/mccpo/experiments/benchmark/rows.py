@@ -11,8 +11,7 @@ import polars as pl
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.evaluation import metrics_of
-from mccpo.evaluation.metrics import slack_of
+from mccpo.evaluation.policy import metrics_of, slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.problem import Posed
 from mccpo.experiments.benchmark.protocol import Protocol

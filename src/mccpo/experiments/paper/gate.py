@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mccpo.env import Gate, make
 from mccpo.experiments.finite import Outcome, Task, aims, pose, run, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, setting
+from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, solved_setting
+from mccpo.runs.results import Results
 
 ENVIRONMENT = (
     "One decision between hack, which pays 1 at cost 1, and prog, which pays R and teaches. The budget is 0, so the "
@@ -30,15 +29,16 @@ def produce(options: Options, session: Session) -> Produced:
     env = make("gate", **options.parameters)
     assert isinstance(env, Gate)
     task, outcome = solve_at(env, options, session, "gate")
-    results: dict[str, Any] = {
-        "table": "gate",
-        "title": "Gate: one decision",
-        "protocol": protocol(options.plan(env), gamma=env.gamma, theta=env.theta, R=env.R),
-        "environment": ENVIRONMENT,
-        **setting(task, outcome, paper.rows("gate") if is_the_papers(env, task) else {}, aims(task)),
-        "tests": tests(outcome.rows),
-        "notes": [NOTE_AVERAGED, NOTE_POST_HOC, NOTE_MULTIPLIER],
-    }
+    stated = paper.rows("gate") if is_the_papers(env, task) else {}
+    results = Results(
+        table="gate",
+        title="Gate: one decision",
+        settings=(solved_setting("", task, outcome, stated, aims(task)),),
+        protocol=protocol(options.plan(env), gamma=env.gamma, theta=env.theta, R=env.R),
+        environment=ENVIRONMENT,
+        tests=tests(outcome.rows),
+        notes=(NOTE_AVERAGED, NOTE_POST_HOC, NOTE_MULTIPLIER),
+    )
     return Produced(results, {"gate": outcome.curves})
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mccpo.env import RandomFinite, make
@@ -12,6 +10,7 @@ from mccpo.evaluation import Summary, summarise
 from mccpo.experiments.finite import Outcome, Task, pose, run
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, protocol
+from mccpo.runs.results import Instance, Results, Row, Rows, Setting
 
 INSTANCES = 20
 FIRST = 100  # the learner's step sizes were chosen on instances below this one
@@ -40,20 +39,16 @@ def produce(options: Options, session: Session) -> Produced:
         instance: run(task, methods, plan, f"random-finite {instance}", session) for instance, task in tasks.items()
     }
     rows = {method: _row(tasks, outcomes, method) for method in methods}
-    results: dict[str, Any] = {
-        "table": "random-finite",
-        "title": "Random finite environments: two binding budgets",
-        "finding": _finding(rows),
-        "protocol": protocol(plan, instances=list(tasks), kappa=options.only_kappa("random-finite") or KAPPA),
-        "environment": description(next(iter(tasks.values())).env),
-        "budgets": {},
-        "rows": rows,
-        "paper": {},
-        "verdicts": {},
-        "instances": {instance: _details(task, outcomes[instance]) for instance, task in tasks.items()},
-        "tests": {},
-        "notes": [NOTE, NOTE_AVERAGED],
-    }
+    results = Results(
+        table="random-finite",
+        title="Random finite environments: two binding budgets",
+        settings=(Setting("", budgets={}, rows=rows),),
+        protocol=protocol(plan, instances=list(tasks), kappa=options.only_kappa("random-finite") or KAPPA),
+        environment=description(next(iter(tasks.values())).env),
+        notes=(NOTE, NOTE_AVERAGED),
+        finding=_finding(rows),
+        instances={str(instance): _details(task, outcomes[instance]) for instance, task in tasks.items()},
+    )
     return Produced(results, {f"instance {instance}": outcome.curves for instance, outcome in outcomes.items()})
 
 
@@ -75,10 +70,10 @@ def _row(tasks: dict[int, Task], outcomes: dict[int, Outcome], method: str) -> d
     """The metrics of a method over all runs, instance by instance and seed by seed."""
     cells: dict[str, list[np.ndarray]] = {}
     for instance, task in tasks.items():
-        row = {metric: np.array(cell["per_seed"]) for metric, cell in outcomes[instance].rows[method].items()}
+        row = {metric: np.array(cell.per_seed) for metric, cell in outcomes[instance].rows[method].items()}
         optimality = row["return"] / task.optimum.values.ret
         excess = np.max([row[f"J_{name}"] / budget - 1 for name, budget in task.budgets.items()], axis=0)
-        found = {
+        values = {
             "optimality": optimality,
             "excess": excess,
             "within": ((optimality >= OPTIMALITY) & (excess <= EXCESS)).astype(float),
@@ -88,32 +83,27 @@ def _row(tasks: dict[int, Task], outcomes: dict[int, Outcome], method: str) -> d
         }
         for name, price in task.optimum.multipliers.items():
             if f"lambda_{name}" in row:
-                found[f"error_{name}"] = np.abs(row[f"lambda_{name}"] / price - 1)
-        for metric, values in found.items():
-            cells.setdefault(metric, []).append(values)
-    return {metric: summarise(np.concatenate(values)) for metric, values in cells.items()}
+                values[f"error_{name}"] = np.abs(row[f"lambda_{name}"] / price - 1)
+        for metric, seeds in values.items():
+            cells.setdefault(metric, []).append(seeds)
+    return {metric: summarise(np.concatenate(seeds)) for metric, seeds in cells.items()}
 
 
-def _details(task: Task, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "budgets": task.budgets,
-        "optimum": task.optimum_metrics,
-        "rows": {
-            method: {
-                metric: cell["per_seed"]
-                for metric, cell in row.items()
-                if metric.startswith(("return", "J_", "lambda_"))
-            }
-            for method, row in outcome.rows.items()
-        },
-    }
+def _details(task: Task, outcome: Outcome) -> Instance:
+    rows = {method: _seeds(row) for method, row in outcome.rows.items()}
+    return Instance(task.budgets, task.optimum_metrics, rows)
 
 
-def _finding(rows: dict[str, dict[str, Summary]]) -> str:
+def _seeds(row: Row) -> dict[str, tuple[float, ...]]:
+    told = ("return", "J_", "lambda_")
+    return {metric: summary.per_seed for metric, summary in row.items() if metric.startswith(told)}
+
+
+def _finding(rows: Rows) -> str:
     method = "mc-cpo" if "mc-cpo" in rows else next(iter(rows))
     row = rows[method]
-    good = row["within"]["per_seed"]
-    worst, most = min(row["optimality"]["per_seed"]), max(row["excess"]["per_seed"])
+    good = row["within"].per_seed
+    worst, most = min(row["optimality"].per_seed), max(row["excess"].per_seed)
     return (
         f"In {round(sum(good))} of {len(good)} runs {method} returns at least {OPTIMALITY:.0%} of the exact optimum "
         f"with its budgets met to within {EXCESS:.0%}; the lowest share of the optimum is {worst:.4f}, the largest "

@@ -7,19 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Reported(NamedTuple):
-    """One number of the paper; `unit` is the place of its last printed digit, within which it may have been rounded."""
-
-    mean: float
-    std: float
-    unit: float
-
-    def as_json(self) -> list[float]:
-        return [self.mean, self.std]
-
+from mccpo.runs.results import Reported
 
 Rows = dict[str, dict[str, Reported]]
 

@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from mccpo.evaluation.hypervolume import hypervolume
-from mccpo.report.results import Measured
+from mccpo.evaluation import Summary, hypervolume
 from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
 
@@ -39,7 +38,7 @@ class Cell:
     why: str
     seconds: float | None
     folder: str
-    values: Mapping[str, Measured]
+    values: Mapping[str, Summary]
     worst: Mapping[str, float]
     done: int
     seeds: int
@@ -68,8 +67,8 @@ class Pair:
 
     method: str
     cells: tuple[Cell, ...]
-    hypervolume: Measured | None
-    kept: Measured | None = None
+    hypervolume: Summary | None
+    kept: Summary | None = None
 
     @property
     def first(self) -> Cell:
@@ -98,7 +97,7 @@ class Pair:
     def seeds(self) -> int:
         return sum(cell.seeds for cell in self.cells)
 
-    def score(self, measure: Measure) -> Measured | None:
+    def score(self, measure: Measure) -> Summary | None:
         return self.hypervolume if measure == "hypervolume" else self.kept
 
     def mean(self, measure: Measure) -> float:

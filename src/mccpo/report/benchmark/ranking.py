@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import scipy
 
-from mccpo.evaluation.statistics import CONFIDENCE
+from mccpo.evaluation import CONFIDENCE, Summary
 from mccpo.report.benchmark.data import TIED, Measure, Pair, Place
-from mccpo.report.results import Measured
 from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
 
@@ -98,7 +97,7 @@ def _rank(ours: Pair, place: Place, measure: Measure) -> int:
     return 1 + sum(pair.mean(measure) > ours.mean(measure) + TIED for pair in place.ranked_by(measure))
 
 
-def interval(one: Measured, other: Measured) -> tuple[float, float] | None:
+def interval(one: Summary, other: Summary) -> tuple[float, float] | None:
     """Welch's interval of the difference of two means, whose spreads need not be alike."""
     difference, spread = one.mean - other.mean, (one.std, other.std)
     sizes = (len(one.per_seed), len(other.per_seed))

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.evaluation import Summary
 from mccpo.experiments.benchmark.overall import over_environments, profiles
 from mccpo.experiments.benchmark.rows import read_frame
 from mccpo.files import read_json
 from mccpo.report.benchmark.data import Board, Cell, Pair, Place
-from mccpo.report.results import Measured
 from mccpo.report.tables.finding import OUR_METHOD
 
 _FIX = "name the folder of a benchmark"
@@ -44,10 +44,10 @@ def seeds_of(results: Mapping[str, Any], cell: Mapping[str, Any]) -> int:
     return len(volumes["per_seed"]) if volumes else int(results["protocol"]["seeds"])
 
 
-def measured(summary: Mapping[str, Any]) -> Measured:
+def measured(summary: Mapping[str, Any]) -> Summary:
     """One metric over seeds, of its summary."""
     low, high = summary["ci"]
-    return Measured(summary["mean"], summary["std"], tuple(summary["per_seed"]), (low, high), summary["iqm"])
+    return Summary(summary["mean"], summary["std"], tuple(summary["per_seed"]), (low, high), summary["iqm"])
 
 
 def _board(folder: Path | None, results: Mapping[str, Any], rows: pl.DataFrame | None) -> Board:

@@ -12,6 +12,8 @@ from jaxtyping import Float
 from mccpo.errors import InputError
 
 Json = Mapping[str, Any]
+"""An object of JSON, as it is read from a file or about to be written to one."""
+
 _MOST_SHOWN = 40
 _ROUNDING = 1e-4  # by which a mean of shares may leave [0, 1]
 
@@ -52,6 +54,27 @@ def as_numbers(raw: object, where: str) -> dict[str, float]:
     return {
         key: as_number(value, f"{where}, {key}") for key, value in as_mapping(raw, where).items() if value is not None
     }
+
+
+def as_optional_number(raw: object, where: str) -> float | None:
+    """A finite number, or None for nothing."""
+    return None if raw is None else as_number(raw, where)
+
+
+def as_whole(raw: object, where: str) -> int | None:
+    """A whole number, or None for nothing."""
+    number = as_optional_number(raw, where)
+    return None if number is None else round(number)
+
+
+def as_tables(raw: object, where: str) -> dict[str, dict[str, float]]:
+    """Numbers by name, in tables by name."""
+    return {name: as_numbers(numbers, f"{where}, {name}") for name, numbers in as_mapping(raw, where).items()}
+
+
+def stated(**entries: object) -> Json:
+    """The entries that are not None: JSON leaves out what a table does not speak of."""
+    return {name: value for name, value in entries.items() if value is not None}
 
 
 def as_texts(raw: object, where: str) -> tuple[str, ...]:

@@ -14,16 +14,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.tutor import Tutoring
 from mccpo.methods import Episodes, Moment, Policy, PolicySet, account, as_arrays, perform, summed
 
-CONDUCT = 2**31 - 2  # folded into the root key, so that these episodes are none of those that judge or validate
+STREAM = 2**31 - 2  # folded into the root key, so that these episodes are none of those that evaluate or validate
 EVERYONE = "all"
 
 
-class Conduct(NamedTuple):
+class Observed(NamedTuple):
     """What a policy does, step by step, as means over episodes, and how each episode went.
 
     **Fields:**
@@ -43,50 +43,37 @@ class Conduct(NamedTuple):
     episodes: Episodes
 
 
-def conduct(env: Tutoring[Any], policies: PolicySet, policy: int, *, episodes: int, seed: int) -> Conduct:
-    """Watches the policy of one seed in episodes of its own."""
+def observe(env: Tutoring[Any], policies: PolicySet, policy: int, *, episodes: int, seed: int) -> Observed:
+    """Plays episodes of their own with the policy of one seed, and tells what it does in them."""
     env = as_arrays(env)
-    key = jax.random.fold_in(jax.random.key(seed), CONDUCT)
-    return jax.tree.map(np.asarray, _watch(env, policies.policy(env, policy), key, episodes))
+    key = jax.random.fold_in(jax.random.key(seed), STREAM)
+    return jax.tree.map(np.asarray, _play(env, policies.policy(env, policy), key, episodes))
 
 
-def as_json(env: Tutoring[Any], seen: Conduct) -> dict[str, Any]:
-    """A conduct as reports read it: rows of time, columns of concepts."""
-
-    def rows(values: Float[Array, "rows concepts"]) -> list[list[float]]:
-        return np.round(np.asarray(values, float), 4).tolist()
-
-    return {
-        "concepts": list(env.curriculum.concepts),
-        "mastery": rows(seen.mastery),
-        "ready": rows(seen.ready),
-        "chosen": rows(seen.chosen),
-    }
-
-
-def by_group(env: Tutoring[Any], seen: Conduct) -> dict[str, dict[str, float]]:
+def by_group(env: Tutoring[Any], observed: Observed) -> dict[str, dict[str, float]]:
     """How each group of learners fared, and all of them; a group that no episode met is left out."""
     names = env.group_names
-    members = {EVERYONE: np.ones(len(seen.group), bool)}
+    members = {EVERYONE: np.ones(len(observed.group), bool)}
     if len(names) > 1:
-        members |= {name: np.asarray(seen.group) == place for place, name in enumerate(names)}
-    return {name: _fared(seen, which) for name, which in members.items() if which.any()}
+        members |= {name: np.asarray(observed.group) == place for place, name in enumerate(names)}
+    return {name: _fared(observed, which) for name, which in members.items() if which.any()}
 
 
-def _fared(seen: Conduct, which: Any) -> dict[str, float]:
-    steps = float(seen.episodes.length[which].sum())
+def _fared(observed: Observed, which: Bool[np.ndarray, " episodes"]) -> dict[str, float]:
+    episodes = observed.episodes
+    steps = float(episodes.length[which].sum())
     return {
-        "time_to_unlock": float(seen.unlock[which].mean()),
-        "restriction_rate": float(seen.restriction[which].mean()),
-        "prerequisite_violation_rate": float(seen.episodes.unready[which].sum()) / steps,
-        "true_violation_rate": float(seen.episodes.untrue[which].sum()) / steps,
-        "dK": float(seen.episodes.gain[which].mean()),
-        "return": float(seen.episodes.ret[which].mean()),
+        "time_to_unlock": float(observed.unlock[which].mean()),
+        "restriction_rate": float(observed.restriction[which].mean()),
+        "prerequisite_violation_rate": float(episodes.unready[which].sum()) / steps,
+        "true_violation_rate": float(episodes.untrue[which].sum()) / steps,
+        "dK": float(episodes.gain[which].mean()),
+        "return": float(episodes.ret[which].mean()),
     }
 
 
 @eqx.filter_jit
-def _watch(env: Tutoring[Any], policy: Policy, key: PRNGKeyArray, episodes: int) -> Conduct:
+def _play(env: Tutoring[Any], policy: Policy, key: PRNGKeyArray, episodes: int) -> Observed:
     per_concept = env.num_actions // len(env.curriculum)
 
     def look(moment: Moment) -> Any:
@@ -99,7 +86,7 @@ def _watch(env: Tutoring[Any], policy: Policy, key: PRNGKeyArray, episodes: int)
     means, ready, group, steps = perform(env, policy, key, episodes, look)
     before, after, open_to, chosen = means
     first = jnp.where(ready.any(axis=0), ready.argmax(axis=0), env.horizon)
-    return Conduct(
+    return Observed(
         mastery=jnp.concatenate([before[:1], after]),
         ready=open_to,
         chosen=chosen,
