@@ -1,7 +1,5 @@
 """A package of somebody else's that adds environments."""
 
-import sys
-
 import pytest
 
 from mccpo.env import registry
@@ -61,15 +59,8 @@ gate = their_package:Easy
 
 
 @pytest.fixture
-def their_package(tmp_path, monkeypatch):
-    """A distribution that is installed, as far as Python can tell."""
-    about = tmp_path / "their_package-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(POINTS)
-    (tmp_path / "their_package.py").write_text(MODULE)
-    (tmp_path / "their_broken_package.py").write_text("raise RuntimeError('no\\nlicence')")
-    monkeypatch.syspath_prepend(tmp_path)
+def their_package(install, monkeypatch):
+    """The package above, installed; what importing it registers is forgotten afterwards."""
+    folder = install(MODULE, POINTS)
+    (folder / "their_broken_package.py").write_text("raise RuntimeError('no\\nlicence')")
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    yield tmp_path
-    sys.modules.pop("their_package", None)

@@ -251,3 +251,23 @@ def test_parts_and_environments_are_kept_apart():
         evaluate.choose(found, None, "d")
     with pytest.raises(InputError, match="no method 'post-hoc'"):
         evaluate.choose(found, "post-hoc", None)
+
+
+THEIRS = """
+from typing import ClassVar
+from mccpo.env import Tutor
+
+class Course(Tutor):
+    name: ClassVar[str] = "their-course"
+"""
+
+
+def test_policies_of_another_packages_environment_need_the_package(install, tmp_path):
+    installed = install(THEIRS, "[mccpo.environments]\ntheir-course = their_package:Course\n")
+    write_policies(tmp_path, [policies(make("their-course", horizon=9))])
+    (again,) = read_policies(tmp_path)
+    assert (type(again.env).__name__, again.env.horizon) == ("Course", 9)
+    (installed / "their_package-1.0.dist-info/entry_points.txt").write_text("")
+    missing = "no package that is installed here has the environment 'their-course'; install the one"
+    with pytest.raises(InputError, match=missing):
+        read_policies(tmp_path)

@@ -161,7 +161,7 @@ def read_certificate(run: Path) -> Certificate | None:
 
 
 def _seen_through(env: Environment[Any], sigma: float) -> Environment[Any]:
-    return Estimated(env, sigma=sigma) if sigma > 0 else env  # type: ignore[arg-type]  # it refuses what is no tutor
+    return Estimated(env, sigma=sigma) if sigma > 0 else env
 
 
 def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple[bool, str]:

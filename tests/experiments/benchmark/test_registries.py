@@ -1,7 +1,5 @@
 """Who takes part and where: the registries, and what other packages add to them."""
 
-import sys
-
 import pytest
 
 from mccpo.env import check_environment_name, make
@@ -35,16 +33,8 @@ mc-cpo = their_package:Mine
 
 
 @pytest.fixture
-def their_package(tmp_path, monkeypatch):
-    """A distribution that is installed, as far as Python can tell."""
-    about = tmp_path / "their_package-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(POINTS)
-    (tmp_path / "their_package.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield
-    sys.modules.pop("their_package", None)
+def their_package(install):
+    install(MODULE, POINTS)
 
 
 def test_everyone_has_the_same_search_allowance_and_recommends_its_first():

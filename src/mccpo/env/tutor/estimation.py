@@ -77,7 +77,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
 
     def __init__(
         self,
-        env: Tutoring[LatentT],
+        env: Tutoring[LatentT] | Environment[Any],
         *,
         sigma: float = 0.0,
         bias: float = 0.0,
