@@ -9,8 +9,8 @@ import numpy as np
 
 from mccpo.bench.plain_tabular import PlainLearner
 from mccpo.env import Chain, FiniteEnvironment, Gate
-from mccpo.experiments.finite import Task, pose
 from mccpo.experiments.options import Options, Session, Stage
+from mccpo.experiments.problem import BudgetedProblem, pose_finite
 from mccpo.methods import PAPER_METHODS, TabularPlan, method_spec, train_tabular
 from mccpo.methods.engine import workers
 
@@ -36,7 +36,7 @@ def measure(session: Session) -> dict[str, Any]:
 
 
 def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: Session) -> dict[str, float]:
-    task = pose(env)
+    task = pose_finite(env)
     runs = len(PAPER_METHODS) * plan.seeds
     stage = Stage(name, plan.points, runs * plan.updates_per_point * plan.batch, "episodes")
     session.begin(stage)
@@ -59,7 +59,7 @@ def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: S
     }
 
 
-def _plain_seconds(task: Task, plan: TabularPlan) -> float:
+def _plain_seconds(task: BudgetedProblem, plan: TabularPlan) -> float:
     """Seconds that the NumPy loop takes for one update of one run, the mean over the methods."""
     draw = np.random.default_rng(plan.seed)
     limit = np.array([task.budgets.get(name, np.nan) for name in task.env.cost_names])

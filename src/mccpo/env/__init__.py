@@ -18,11 +18,8 @@ from mccpo.env.registry import (
 )
 from mccpo.env.registry import register as register_environment
 from mccpo.env.tutor import (
-    ACTIVITIES,
     EVERYONE,
     GROUPS,
-    PRACTICE,
-    Activity,
     Estimated,
     Group,
     PreparedJudge,
@@ -38,6 +35,7 @@ from mccpo.env.tutor import (
     cut,
     posterior,
 )
+from mccpo.policy import ACTIVITIES, PRACTICE, Activity
 
 __all__ = [
     "ACTIVITIES",

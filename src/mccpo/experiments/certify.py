@@ -29,15 +29,13 @@ from jaxtyping import Float
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.env import Environment
-from mccpo.env.tutor.estimation import Estimated
+from mccpo.env import Environment, Estimated
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.options import Stage
 from mccpo.experiments.saved_policies import Policies
 from mccpo.files import dump_json, read_json
-from mccpo.methods import evaluate_neural
-from mccpo.methods.episodes import Episodes
+from mccpo.methods import Episodes
 from mccpo.runs import digest
 from mccpo.runs.results import (
     CERTIFICATE_FORMAT,
@@ -170,7 +168,7 @@ def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple
         return False, "nothing confines the policy to what is ready"
     if sigma > 0:
         return False, f"the gate goes by mastery estimated with an error of σ = {sigma:g}, the count by the truth"
-    if type(env).truly_ready is not Environment.truly_ready:
+    if env.estimates_readiness:
         return False, "the gate goes by the environment's estimate of mastery, the count by what is mastered in truth"
     how = "mask gives no probability to" if policies.method.masked else "filter removes"
     return True, f"the {how} what is not ready, and the gate goes by the truth"
@@ -178,13 +176,11 @@ def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple
 
 def _play(env: Environment[Any], policies: Policies, policy: int, episodes: int) -> Episodes:
     """The first so many of a policy's episodes, which are the same whenever they are played."""
-    parameters = policies.parameters[None, policy : policy + 1]
-    first = int.from_bytes(hashlib.sha256(b"certify" + parameters.tobytes()).digest()[:4], "big")
-    blocks = [
-        evaluate_neural(env, [policies.method], parameters, episodes=_BLOCK, seed=(first + block) % 2**32)
-        for block in range(-(-episodes // _BLOCK))
-    ]
-    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, 0, ..., :episodes].astype(float), *blocks)
+    own = policies.parameters[policy].tobytes() or f"{policies.method.name} {policy}".encode()  # a rule has no numbers
+    first = int.from_bytes(hashlib.sha256(b"certify" + own).digest()[:4], "big")
+    alone = policies.policies.only(policy)
+    blocks = [alone.play(env, episodes=_BLOCK, seed=(first + block) % 2**32) for block in range(-(-episodes // _BLOCK))]
+    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, ..., :episodes].astype(float), *blocks)
 
 
 def _bounds(

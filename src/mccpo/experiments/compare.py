@@ -10,10 +10,11 @@ import numpy as np
 
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
-from mccpo.experiments import feasibility, neural
+from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
-from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
+from mccpo.experiments.finite import Outcome, run, tests
 from mccpo.experiments.options import Options, Session, describe, kappa_text
+from mccpo.experiments.problem import DEFAULT_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
     NOTE_EVALUATED,
@@ -26,7 +27,7 @@ from mccpo.experiments.table import (
     protocol,
     solved_setting,
 )
-from mccpo.methods import method_spec
+from mccpo.methods import sees_budgets
 from mccpo.runs.results import BudgetLevel, FrontPoint, Results, Setting, TradeOff, UnmetBudgets
 
 FRONT_POINTS = 21
@@ -39,7 +40,7 @@ def check(environment: str, options: Options) -> None:
     if isinstance(env, FiniteEnvironment):
         options.plan(env)
         for kappa in options.kappa or (None,):
-            pose(env, kappa=kappa, budgets=options.budgets)
+            pose_finite(env, kappa=kappa, budgets=options.budgets)
     else:
         options.neural_plan(environment)
         check_budgets(env.cost_names, options.budgets)
@@ -56,7 +57,7 @@ def produce(environment: str, options: Options, session: Session) -> Produced:
 
 def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
-    tasks = [pose(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
+    tasks = [pose_finite(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
     plan = options.plan(env)
     outcomes: list[Outcome] = []
     for kappa, task in zip(levels, tasks, strict=True):
@@ -81,23 +82,23 @@ def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, ses
 def _neural(environment: str, env: Environment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     plan = options.neural_plan(environment)
-    anchored = neural.anchor(env, options, session)
+    problem = pose_neural(env, options, session)
     # A rule may loosen the κ that nobody asked for, but neither a κ nor a budget that somebody did.
-    numbers = anchored.budgets(levels[0], options.budgets) if options.kappa else options.budgets
-    asked = rules.translate(options.requirements, env, anchored.anchor.costs, numbers, anchored.budgets(None, {}))
+    numbers = problem.budgets(levels[0], options.budgets) if options.kappa else options.budgets
+    asked = rules.translate(options.requirements, env, problem.anchor.costs, numbers, problem.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
     outcomes: list[Outcome] = []
     unmet: list[UnmetBudgets | None] = []
     for kappa in levels:
         names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
-        budgets = anchored.budgets(kappa, given)
-        outcome = neural.run(anchored, names, budgets, label, session) if names else outcomes[0].without_rows()
+        budgets = problem.budgets(kappa, given)
+        outcome = measuring.run(problem, names, budgets, label, session, kappa) if names else outcomes[0].without_rows()
         outcomes.append(outcome)
-        unmet.append(feasibility.examine(anchored, outcome.rows, budgets, label, session))
+        unmet.append(feasibility.examine(problem, outcome.rows, budgets, label, session))
     first = outcomes[0]
     shown = Setting(
         name="",
-        budgets=anchored.budgets(levels[0], given),
+        budgets=problem.budgets(levels[0], given),
         rows=first.rows,
         supplement=replace(first.supplement(), unmet=unmet[0]),
     )
@@ -111,7 +112,7 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         environment=description(env),
         tests=tests(first.rows),
         notes=(NOTE_EVALUATED,),
-        level=BudgetLevel(neural.DEFAULT_KAPPA if levels[0] is None else levels[0]),
+        level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None else levels[0]),
         requirements=asked.explanations,
         parts={_label(environment, kappa): "" for kappa in levels},
         tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
@@ -125,7 +126,7 @@ def _shown(env: Environment[Any], options: Options) -> Mapping[str, object]:
 
 def _methods_at(options: Options, *, first: bool) -> tuple[str, ...]:
     """A method without multipliers does not see the budgets: it is trained once, with the first."""
-    return tuple(name for name in options.methods if first or method_spec(name).constrained)
+    return tuple(name for name in options.methods if first or sees_budgets(name))
 
 
 def _label(environment: str, kappa: float | None) -> str:
@@ -136,7 +137,7 @@ def _title(environment: str) -> str:
     return f"The methods on {environment}"
 
 
-def _front(task: Task) -> tuple[FrontPoint, ...]:
+def _front(task: BudgetedProblem) -> tuple[FrontPoint, ...]:
     """The exact front: over the one budget there is, or over a common scaling of several."""
     if len(task.budgets) == 1:
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))

@@ -8,10 +8,11 @@ from typing import Any
 
 from mccpo.env import Environment
 from mccpo.errors import InputError
-from mccpo.experiments import neural
 from mccpo.experiments.finite import tests
+from mccpo.experiments.problem import ANCHOR, worth
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
+from mccpo.experiments.worth import evaluated
 from mccpo.methods.episodes import EVALUATION_EPISODES
 from mccpo.runs.results import Results, Setting
 
@@ -76,13 +77,13 @@ def _moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], e
     """Policies in an environment that they were not trained in, with budgets and an anchor of its own."""
     if (env.action_names, env.num_features) != (saved.env.action_names, saved.env.num_features):
         raise InputError(f"{saved.part} was trained to teach other concepts than {env.name} has", fix="name another")
-    anchors = [other for other in others if other.method.name == neural.ANCHOR and other.env.name == saved.env.name]
+    anchors = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
     if not anchors:
         raise InputError(
-            f"the run keeps no {neural.ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
+            f"the run keeps no {ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
         )
     same = next((anchor for anchor in anchors if anchor.part == saved.part), anchors[0])
-    anchor = neural.worth(env, same.parameters, episodes=episodes, seed=seed)
+    anchor = worth(env, same.parameters, episodes=episodes, seed=seed)
     shares = {cost: budget / (saved.anchor.costs[cost] or 1.0) for cost, budget in saved.budgets.items()}
     return replace(
         saved, env=env, anchor=anchor, budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()}
@@ -110,5 +111,10 @@ def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str) ->
 
 
 def _setting(name: str, policies: Sequence[Policies], episodes: int, seed: int) -> Setting:
-    rows = {one.method.name: neural.judged(one, one.env, episodes=episodes, seed=seed) for one in policies}
+    rows = {
+        saved.method.name: evaluated(
+            saved.policies, saved.env, saved.anchor, saved.budgets, episodes=episodes, seed=seed
+        )
+        for saved in policies
+    }
     return Setting(name, policies[0].budgets, rows)

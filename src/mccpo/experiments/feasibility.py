@@ -29,10 +29,10 @@ from jaxtyping import Float
 from mccpo.env import Environment
 from mccpo.errors import MccpoError
 from mccpo.exact import Infeasible
-from mccpo.experiments import neural
-from mccpo.experiments.neural import Anchored
 from mccpo.experiments.options import Session
-from mccpo.methods import MethodSpec, budgets_of, evaluate_neural, method_spec
+from mccpo.experiments.problem import Problem
+from mccpo.experiments.training import train_specs
+from mccpo.methods import METHODS, MethodSpec, budgets_of, evaluate_neural, is_masked, sees_budgets
 from mccpo.runs.results import Row, Rows, UnmetBudgets
 
 SEEDS = 3
@@ -148,7 +148,7 @@ class Diagnosis:
 
 
 def diagnose(
-    anchored: Anchored,
+    problem: Problem,
     budgets: Mapping[str, float],
     rows: Rows,
     label: str,
@@ -163,35 +163,35 @@ def diagnose(
     The first round trains for prices all over the simplex, each further one for those at which the budgets then hinder
     most. `rows` are the table's; a minimiser is trained for `steps`, by default as many as the table's policies.
     """
-    env = anchored.env
+    env = problem.env
     slack = dict(zip(env.cost_names, 1e-3 * env.cost_bounds * env.discounted_horizon, strict=True))  # as in metrics_of
     known = [costs for name, row in rows.items() if _masked(name) for costs in _per_seed(env, row)]
-    tried = minimise(anchored, _first_prices(env, budgets), label, session, seeds=seeds, steps=steps)
+    tried = minimise(problem, _first_prices(env, budgets), label, session, seeds=seeds, steps=steps)
     verdict = verdict_on(known + tried.all_costs, budgets, prices=tried.prices, slack=slack)
     for again in range(2, rounds + 1):
         if isinstance(verdict, Reached) or verdict.settled:
             break
-        tried += minimise(anchored, [verdict.prices], f"{label}, round {again}", session, seeds=seeds, steps=steps)
+        tried += minimise(problem, [verdict.prices], f"{label}, round {again}", session, seeds=seeds, steps=steps)
         verdict = verdict_on(known + tried.all_costs, budgets, prices=tried.prices, slack=slack)
     return Diagnosis(dict(budgets), verdict, tried)
 
 
 def examine(
-    anchored: Anchored,
+    problem: Problem,
     rows: Rows,
     budgets: Mapping[str, float],
     label: str,
     session: Session,
 ) -> UnmetBudgets | None:
     """Why a table's budgets were met in no seed; None where some seed met them."""
-    met = [row["satisfaction_strict"].mean for name, row in rows.items() if seeks_budgets(name)]
+    met = [row["satisfaction_strict"].mean for name, row in rows.items() if sees_budgets(name)]
     if not met or max(met) > 0:
         return None
-    return diagnose(anchored, budgets, rows, f"{label}, least costs", session).unmet()
+    return diagnose(problem, budgets, rows, f"{label}, least costs", session).unmet()
 
 
 def minimise(
-    anchored: Anchored,
+    problem: Problem,
     prices: Sequence[Prices],
     label: str,
     session: Session,
@@ -200,12 +200,13 @@ def minimise(
     steps: int | None = None,
 ) -> Minimisers:
     """Trains masked policies that minimise cost at the prices, all at once."""
-    env, before = anchored.env, time.monotonic()
-    settings = anchored.plan.settings._replace(entropy=ENTROPY, foresight=FORESIGHT)
-    plan = replace(anchored.plan, steps=anchored.plan.steps if steps is None else steps, seeds=seeds, settings=settings)
+    env, before = problem.env, time.monotonic()
+    settings = problem.training.settings._replace(entropy=ENTROPY, foresight=FORESIGHT)
+    plan = replace(
+        problem.training, steps=problem.training.steps if steps is None else steps, seeds=seeds, settings=settings
+    )
     specs = [MethodSpec(_name(one), masked=True, engagement=0.0, shaping=one) for one in prices]
-    trained = neural.train(replace(anchored, plan=plan), specs, {}, label, session)
-    runs = trained[specs[0].name].runs
+    runs = train_specs(env, specs, {}, plan, label, session)
     seed = int(np.random.SeedSequence([plan.seed, _STREAM]).generate_state(1)[0])
     seen = evaluate_neural(env, specs, runs.selected, episodes=EPISODES, seed=seed)
     means = np.asarray(seen.costs, float).mean(axis=-1)
@@ -312,7 +313,7 @@ def _name(prices: Prices) -> str:
 
 
 def _masked(method: str) -> bool:
-    return method in METHODS and method_spec(method).masked
+    return method in METHODS and is_masked(method)
 
 
 def _per_seed(env: Environment[Any], row: Row) -> list[Costs]:

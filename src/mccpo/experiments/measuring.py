@@ -14,17 +14,17 @@ import numpy as np
 
 from mccpo.env import Environment
 from mccpo.env.tutor import Tutoring
-from mccpo.evaluation import Curves, Summary, metrics_of, summarise
-from mccpo.evaluation.behaviour import as_json, by_group, conduct
-from mccpo.exact import Values
+from mccpo.evaluation import Curves, Summary, summarise
+from mccpo.evaluation.policy import by_group, observe
 from mccpo.experiments import training
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Session
 from mccpo.experiments.problem import Problem
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.training import Trained
-from mccpo.experiments.worth import values_of
-from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies, PolicySet
+from mccpo.experiments.worth import evaluated
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies
+from mccpo.runs.results import Behaviour, Groups, Supplement
 
 Kappa: TypeAlias = float | None
 
@@ -33,12 +33,12 @@ Kappa: TypeAlias = float | None
 class Watched(Outcome):
     """What training gave and, besides the rows, what each policy does and how each group of learners fared."""
 
-    conduct: dict[str, dict[str, Any]]
-    groups: dict[str, dict[str, dict[str, float]]]
+    behaviour: dict[str, Behaviour]
+    groups: dict[str, Groups]
 
-    def shown(self) -> dict[str, Any]:
+    def supplement(self) -> Supplement:
         """What the results tell besides rows and curves."""
-        return {"conduct": self.conduct, "groups": self.groups}
+        return Supplement(behaviour=self.behaviour, groups=self.groups)
 
 
 def run(
@@ -102,7 +102,7 @@ def watched(problem: Problem, trained: Mapping[str, Trained], budgets: dict[str,
     return Watched(
         rows,
         curves(problem, trained),
-        conduct={name: what for name, (what, _) in seen.items()},
+        behaviour={name: what for name, (what, _) in seen.items()},
         groups={name: whom for name, (_, whom) in seen.items()},
     )
 
@@ -137,28 +137,6 @@ def measured(
     )
 
 
-def evaluated(
-    policies: PolicySet,
-    env: Environment[Any],
-    anchor: Values,
-    budgets: Mapping[str, float],
-    *,
-    episodes: int,
-    seed: int,
-) -> dict[str, Summary]:
-    """What policies are worth on fresh episodes of an environment, over seeds.
-
-    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
-    """
-    played = policies.play(env, episodes=episodes, seed=seed)
-    seeds = [metrics_of(values_of(env, played, at), anchor, env, budgets) for at in range(policies.seeds)]
-    cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
-    if env.estimates_readiness:
-        untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))
-        cells["true_violation_rate"] = summarise(untrue / steps)
-    return cells
-
-
 def measured_elsewhere(
     problem: Problem, trained: Mapping[str, Trained], env: Environment[Any], kappa: float
 ) -> tuple[dict[str, dict[str, Summary]], dict[str, float]]:
@@ -168,19 +146,20 @@ def measured_elsewhere(
     return {name: measured(there, method, budgets) for name, method in trained.items()}, budgets
 
 
-def watch(problem: Problem, method: Trained) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+def watch(problem: Problem, method: Trained) -> tuple[Behaviour, Groups]:
     """What a method's policy of the first seed does, and how each group of learners fared, meant over seeds."""
     env, seed = problem.env, problem.training.seed
     assert isinstance(env, Tutoring)  # only tutors have concepts to watch
     seen = [
-        conduct(env, method.policies, policy, episodes=EVALUATION_EPISODES, seed=seed)
+        observe(env, method.policies, policy, episodes=EVALUATION_EPISODES, seed=seed)
         for policy in range(method.policies.seeds)
     ]
-    fared = [by_group(env, behaviour) for behaviour in seen]
+    fared = [by_group(env, observed) for observed in seen]
     groups = {
         group: {
             metric: float(np.mean([groups[group][metric] for groups in fared if group in groups])) for metric in metrics
         }
         for group, metrics in fared[0].items()
     }
-    return as_json(env, seen[0]), groups
+    shares = (np.asarray(values) for values in (seen[0].mastery, seen[0].ready, seen[0].chosen))
+    return Behaviour.rounded(env.curriculum.concepts, *shares), groups

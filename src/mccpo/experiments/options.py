@@ -13,7 +13,7 @@ from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments.saved_policies import Policies
-from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
+from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_entry
 from mccpo.methods.engine import Arrays, MisfitError, point_of
 
 
@@ -38,7 +38,7 @@ class Options:
         if not self.methods:
             raise InputError("no method is named", fix="name one or more, such as --methods mc-cpo")
         for name in self.methods:
-            method_spec(name)
+            method_entry(name)
         for kappa in self.kappa:
             if self.kappa.count(kappa) > 1:
                 raise InputError(f"kappa {kappa} is named twice", fix="name each level once")

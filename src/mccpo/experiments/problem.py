@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from mccpo.env import Environment, FiniteEnvironment, check_budgets
 from mccpo.errors import InputError
-from mccpo.evaluation import metrics_of
+from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments.anchors import anchor_key, pack, unpack
 from mccpo.experiments.options import Options, Session
@@ -104,6 +104,7 @@ class BudgetedProblem:
     problem: Problem
     budgets: dict[str, float]
     optimum: Optimum
+    kappa: float | None = None
 
     @property
     def env(self) -> FiniteEnvironment[Any]:
@@ -160,7 +161,7 @@ def pose_finite(
     optimum = solve(problem.model, limits)
     if isinstance(optimum, Infeasible):
         raise InputError(optimum.what(limits), fix=optimum.fix())
-    return BudgetedProblem(problem, limits, optimum)
+    return BudgetedProblem(problem, limits, optimum, kappa)
 
 
 def pose_neural(env: Environment[Any], options: Options, session: Session) -> Problem:

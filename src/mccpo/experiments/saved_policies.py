@@ -96,7 +96,7 @@ class Policies:
             environment=self.env.name,
             environment_parameters=describe_environment(self.env),
             actions=self.env.action_names,
-            plain_network=network_json(network_of(self.env)),
+            plain_network=network_json(network_of(self.env)) or {},
             network=network_json(self.policies.network(self.env)),
             budgets=self.budgets,
             anchor=asdict(self.anchor),

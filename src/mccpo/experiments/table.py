@@ -13,10 +13,11 @@ from mccpo.env import Environment
 from mccpo.evaluation import Curves
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Optimum, satisfies
-from mccpo.experiments.finite import Outcome, Task
+from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.verdicts import verdicts
+from mccpo.experiments.problem import BudgetedProblem
 from mccpo.methods import NeuralPlan, TabularPlan, method_spec
 from mccpo.methods.episodes import EVALUATION_EPISODES
 from mccpo.runs.results import (
@@ -68,7 +69,7 @@ def neural_protocol(plan: NeuralPlan, **more: object) -> Facts:
 
 
 def solved_setting(
-    name: str, task: Task, outcome: Outcome, stated: paper.Rows, aims: Mapping[str, Mapping[str, float]]
+    name: str, task: BudgetedProblem, outcome: Outcome, stated: paper.Rows, aims: Mapping[str, Mapping[str, float]]
 ) -> Setting:
     """A setting of a finite environment: beside the exact optimum, the paper's numbers and a verdict on each."""
     return beside_paper(name, task.budgets, outcome.rows, stated, aims=aims, optimum=task.optimum_metrics)
@@ -141,7 +142,7 @@ def paper_points(environment: str, options: Options) -> tuple[PaperPoint, ...]:
     )
 
 
-def front_points(task: Task, solutions: Sequence[tuple[float, Optimum]]) -> tuple[FrontPoint, ...]:
+def front_points(task: BudgetedProblem, solutions: Sequence[tuple[float, Optimum]]) -> tuple[FrontPoint, ...]:
     """The exact Pareto front as points: the budget, and every metric of the optimum there."""
     return tuple(
         FrontPoint(metrics_of(optimum.values, task.anchor, task.env, task.budgets), budget=budget)

@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 
 from mccpo.env import Environment
 from mccpo.errors import DoesNotApply
-from mccpo.evaluation import LEAST_GAIN, Curves
+from mccpo.evaluation import Curves
+from mccpo.evaluation.policy import LEAST_GAIN
 from mccpo.experiments.options import Session, Stage
 from mccpo.methods import (
     ITERATIONS,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mccpo.env import Environment
+from mccpo.evaluation import Summary, summarise
+from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Values
-from mccpo.methods import Episodes
+from mccpo.methods import Episodes, PolicySet
 
 
 def values_of(env: Environment[Any], played: Episodes, seed: int) -> Values:
@@ -42,3 +44,25 @@ def mean_values(values: Sequence[Values]) -> Values:
         violation_rate=over(lambda worth: worth.violation_rate),
         prerequisite_violation_rate=over(lambda worth: worth.prerequisite_violation_rate),
     )
+
+
+def evaluated(
+    policies: PolicySet,
+    env: Environment[Any],
+    anchor: Values,
+    budgets: Mapping[str, float],
+    *,
+    episodes: int,
+    seed: int,
+) -> dict[str, Summary]:
+    """What policies are worth on fresh episodes of an environment, over seeds.
+
+    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
+    """
+    played = policies.play(env, episodes=episodes, seed=seed)
+    seeds = [metrics_of(values_of(env, played, at), anchor, env, budgets) for at in range(policies.seeds)]
+    cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+    if env.estimates_readiness:
+        untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))
+        cells["true_violation_rate"] = summarise(untrue / steps)
+    return cells

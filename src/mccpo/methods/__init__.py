@@ -67,9 +67,11 @@ from mccpo.methods.registry import (
     Setting,
     SolverEntry,
     adjusted,
+    is_masked,
     method_entry,
     method_names,
     register_method,
+    sees_budgets,
     unknown,
 )
 from mccpo.policy import REFUSAL, Masked, masked_softmax, mix, sample
@@ -147,6 +149,7 @@ __all__ = [
     "execute",
     "gather",
     "is_distribution",
+    "is_masked",
     "masked_softmax",
     "mc_cpo",
     "method_arrays",
@@ -165,6 +168,7 @@ __all__ = [
     "rules",
     "sample",
     "sample_gumbel",
+    "sees_budgets",
     "solvers",
     "summed",
     "tabulate",

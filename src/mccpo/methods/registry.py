@@ -37,6 +37,7 @@ from mccpo.methods.episodes import Policy
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.spec import MethodSpec
+from mccpo.methods.mc_cpo.tabular import TabularSettings
 
 GROUP = "mccpo.methods"
 MOST_SETTINGS = 6  # every method has the same allowance
@@ -72,7 +73,8 @@ class GradientEntry(MethodEntry):
     - `seeks_budgets`: whether its setting is chosen for meeting the budgets, or for its return alone.
     - `conditioned`: whether it is trained once and asked for every κ.
     - `spec`: the method as data, where it is one of the primal–dual family, which a table can learn, too.
-    - `settings`: the numbers of PPO where they are not the recommended ones.
+    - `settings`: the numbers of PPO where they are not the recommended ones; `tabular`: those of a table, whose last
+      policy is then the result.
     - `numbers`: its own numbers with their defaults, beside those of `PPOSettings`.
     """
 
@@ -83,6 +85,7 @@ class GradientEntry(MethodEntry):
     conditioned: bool = False
     spec: MethodSpec | None = None
     settings: PPOSettings | None = None
+    tabular: TabularSettings | None = None
     numbers: Setting = field(default_factory=dict)
 
 
@@ -179,6 +182,18 @@ def method_entry(name: str) -> MethodEntry:
         if point.name == name:
             return _loaded(point)
     raise unknown("method", name, method_names())
+
+
+def sees_budgets(name: str) -> bool:
+    """Whether what a method does depends on the budgets."""
+    entry = method_entry(name)
+    return isinstance(entry, SolverEntry) or (isinstance(entry, GradientEntry) and entry.sees_budgets)
+
+
+def is_masked(name: str) -> bool:
+    """Whether a method's policies keep to what is ready; of the family that depends on the member."""
+    entry = method_entry(name)
+    return not isinstance(entry, GradientEntry) or entry.spec is None or entry.spec.masked
 
 
 def unknown(what: str, name: str, known: list[str]) -> InputError:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mccpo.env import Chain, make
 from mccpo.exact import front
-from mccpo.experiments.finite import aims, pose, run, tests
+from mccpo.experiments.finite import aims, run, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
+from mccpo.experiments.problem import pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, solved_setting
 from mccpo.runs.results import Results, TradeOff
 
@@ -32,7 +33,7 @@ def produce(options: Options, session: Session) -> Produced:
     env = make("chain", **options.parameters)
     assert isinstance(env, Chain)
     kappa = options.only_kappa("chain")
-    task = pose(env, kappa=kappa, budgets=options.budgets)
+    task = pose_finite(env, kappa=kappa, budgets=options.budgets)
     plan = options.plan(env)
     outcome = run(task, options.methods, plan, "chain", session)
     stated = {} if options.parameters else paper.rows("chain")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.experiments import feasibility, neural
+from mccpo.experiments import feasibility, measuring
 from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
+from mccpo.experiments.problem import Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
 from mccpo.logs.audit.prevalence import audit
 from mccpo.logs.trajectories import ema
@@ -36,18 +37,18 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
     check(name, options)
     dataset = DATASETS[name](data, options.seed)
     env = dataset.prepared.tutor
-    anchored = neural.anchor(env, options, session)
+    problem = pose_neural(env, options, session)
     settings: list[Setting] = []
     curves: dict[str, Curves] = {}
     for kappa in options.kappa or (PAPER_KAPPA,):
         part = f"{name} {kappa_text(kappa)}"
-        both, curves[part] = _level(name, anchored, dataset, kappa, options, session)
+        both, curves[part] = _level(name, problem, dataset, kappa, options, session)
         settings += both
     results = Results(
         table=name,
         title=f"{name}: an environment made from logs",
         settings=tuple(settings),
-        protocol=neural_protocol(anchored.plan, gamma=env.gamma, horizon=env.horizon),
+        protocol=neural_protocol(problem.training, gamma=env.gamma, horizon=env.horizon),
         environment=description(env),
         tests={f"{setting.name}: {pair}": test for setting in settings for pair, test in tests(setting.rows).items()},
         notes=(NOTE_EVALUATED, NOTE_KINDS, *dataset.notes, *([NOTE_XES3G5M] if name == "xes3g5m" else [])),
@@ -68,18 +69,18 @@ def check(name: str, options: Options) -> None:
 
 
 def _level(
-    name: str, anchored: neural.Anchored, dataset: Dataset, kappa: float, options: Options, session: Session
+    name: str, problem: Problem, dataset: Dataset, kappa: float, options: Options, session: Session
 ) -> tuple[tuple[Setting, Setting], Curves]:
     """What the methods do at one κ, where they were trained and where they are judged by others; and their curves."""
-    part, budgets = f"{name} {kappa_text(kappa)}", anchored.budgets(kappa, {})
-    trained = neural.train(anchored, options.methods, budgets, part, session)
-    neural.keep(anchored, trained, budgets, part, session)
-    outcome = neural.watched(anchored, trained, budgets)
-    unmet = feasibility.examine(anchored, outcome.rows, budgets, part, session)
+    part, budgets = f"{name} {kappa_text(kappa)}", problem.budgets(kappa, {})
+    trained = measuring.train(problem, options.methods, budgets, part, session)
+    measuring.keep(problem, trained, budgets, part, session)
+    outcome = measuring.watched(problem, trained, budgets)
+    unmet = feasibility.examine(problem, outcome.rows, budgets, part, session)
     stated = paper.rows(name) if name in paper.tables() and kappa == PAPER_KAPPA else {}
     supplement = replace(outcome.supplement(), unmet=unmet)
     here = beside_paper(part, budgets, outcome.rows, stated, supplement=supplement)
-    rows, elsewhere = neural.judged_elsewhere(anchored, trained, dataset.prepared.judge, kappa)
+    rows, elsewhere = measuring.measured_elsewhere(problem, trained, dataset.prepared.judge, kappa)
     return (here, Setting(f"{part}, {BY_JUDGE}", elsewhere, rows)), outcome.curves
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mccpo.env import Gate, make
-from mccpo.experiments.finite import Outcome, Task, aims, pose, run, tests
+from mccpo.experiments.finite import Outcome, aims, run, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
+from mccpo.experiments.problem import BudgetedProblem, pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, solved_setting
 from mccpo.runs.results import Results
 
@@ -42,12 +43,12 @@ def produce(options: Options, session: Session) -> Produced:
     return Produced(results, {"gate": outcome.curves})
 
 
-def is_the_papers(env: Gate, task: Task) -> bool:
+def is_the_papers(env: Gate, task: BudgetedProblem) -> bool:
     """Whether this is the gate that the paper reports, so that its numbers can be set beside ours."""
     return (env.R, env.gamma, task.budgets) == (0.6, 0.99, {"c": 0.0})
 
 
-def solve_at(env: Gate, options: Options, session: Session, label: str) -> tuple[Task, Outcome]:
+def solve_at(env: Gate, options: Options, session: Session, label: str) -> tuple[BudgetedProblem, Outcome]:
     """Poses and trains one gate."""
-    task = pose(env, kappa=options.only_kappa("gate"), budgets=options.budgets)
+    task = pose_finite(env, kappa=options.only_kappa("gate"), budgets=options.budgets)
     return task, run(task, options.methods, options.plan(env), label, session)

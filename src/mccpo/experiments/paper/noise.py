@@ -14,10 +14,11 @@ from mccpo.env.tutor import Tutoring
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Welch, welch
 from mccpo.evaluation.policy import TOLERANCE
-from mccpo.experiments import neural
+from mccpo.experiments import measuring
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.tutor import PAPER_KAPPA
+from mccpo.experiments.problem import Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, met, neural_protocol
 from mccpo.runs.results import Noise, NoiseClaim, NoiseKinds, NoiseLevel, Results, Row, Rows, Setting, means_of
 
@@ -74,18 +75,18 @@ def produce(options: Options, session: Session) -> Produced:
     claims: list[NoiseClaim] = []
     answers: list[str] = []
     for environment in ENVIRONMENTS:
-        anchored = neural.anchor(make(environment, **options.parameters), options, session)
+        problem = pose_neural(make(environment, **options.parameters), options, session)
         for kappa in options.kappa or KAPPAS:
-            part, budgets = f"{environment} {kappa_text(kappa)}", anchored.budgets(kappa, {})
+            part, budgets = f"{environment} {kappa_text(kappa)}", problem.budgets(kappa, {})
             label, names = f"{part} noise", {f"{part} σ={at:g}": level for at, level in KINDS["sigma"].items()}
-            rows, curves[part] = _evaluated(anchored, budgets, options.methods_or(METHODS), label, session)
+            rows, curves[part] = _evaluated(problem, budgets, options.methods_or(METHODS), label, session)
             settings += [Setting(name, budgets, rows[level]) for name, level in names.items()]
             parts[label] = next(iter(names))
             noise[part] = _kinds(rows)
             if OURS in rows[Level()]:
                 ours = {level: row[OURS] for level, row in rows.items()}
                 claims.append(claimed(part, ours))
-                slack = met(ours[Level(WORST)], anchored.budgets(PAPER_KAPPA, {}), TOLERANCE)
+                slack = met(ours[Level(WORST)], problem.budgets(PAPER_KAPPA, {}), TOLERANCE)
                 said = (answer(claims[-1], ours, slack), remedies(ours), others(ours))
                 answers += [f"{part}: {sentence}" for sentence in said]
                 between |= _tests(part, ours)
@@ -93,7 +94,7 @@ def produce(options: Options, session: Session) -> Produced:
         table="noise",
         title="Noise: when the estimated mastery is wrong",
         settings=tuple(settings),
-        protocol=neural_protocol(anchored.plan, kappa=list(options.kappa or KAPPAS)),
+        protocol=neural_protocol(problem.training, kappa=list(options.kappa or KAPPAS)),
         environment=ENVIRONMENT,
         tests=between,
         notes=(NOTE_EVALUATED, NOTE_COUNTS, NOTE_PAIRED, *answers),
@@ -106,17 +107,17 @@ def produce(options: Options, session: Session) -> Produced:
 
 
 def _evaluated(
-    anchored: neural.Anchored, budgets: dict[str, float], methods: Sequence[str], label: str, session: Session
+    problem: Problem, budgets: dict[str, float], methods: Sequence[str], label: str, session: Session
 ) -> tuple[dict[Level, Rows], Curves]:
     """The rows of every level, and the training curves."""
-    assert isinstance(anchored.env, Tutoring)
-    trained = neural.train(anchored, methods, budgets, label, session)
-    neural.keep(anchored, trained, budgets, label, session)
+    assert isinstance(problem.env, Tutoring)
+    trained = measuring.train(problem, methods, budgets, label, session)
+    measuring.keep(problem, trained, budgets, label, session)
     rows: dict[Level, Rows] = {}
     for level in dict.fromkeys(level for levels in KINDS.values() for level in levels.values()):
-        env: Estimated[Any] = Estimated(anchored.env, **level._asdict())
-        rows[level] = {name: neural.measured(anchored, one, budgets, env) for name, one in trained.items()}
-    return rows, neural.curves(anchored, trained)
+        env: Estimated[Any] = Estimated(problem.env, **level._asdict())
+        rows[level] = {name: measuring.measured(problem, one, budgets, env) for name, one in trained.items()}
+    return rows, measuring.curves(problem, trained)
 
 
 def _kinds(rows: Mapping[Level, Rows]) -> NoiseKinds:

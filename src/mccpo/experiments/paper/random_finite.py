@@ -7,8 +7,9 @@ import numpy as np
 from mccpo.env import RandomFinite, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Summary, summarise
-from mccpo.experiments.finite import Outcome, Task, pose, run
+from mccpo.experiments.finite import Outcome, run
 from mccpo.experiments.options import Options, Session
+from mccpo.experiments.problem import BudgetedProblem, pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, protocol
 from mccpo.runs.results import Instance, Results, Row, Rows, Setting
 
@@ -52,13 +53,13 @@ def produce(options: Options, session: Session) -> Produced:
     return Produced(results, {f"instance {instance}": outcome.curves for instance, outcome in outcomes.items()})
 
 
-def _binding_tasks(options: Options) -> dict[int, Task]:
+def _binding_tasks(options: Options) -> dict[int, BudgetedProblem]:
     kappa = options.only_kappa("random-finite") or KAPPA
-    tasks: dict[int, Task] = {}
+    tasks: dict[int, BudgetedProblem] = {}
     for instance in range(FIRST, FIRST + 5 * INSTANCES):
         env = make("random-finite", instance=instance, **options.parameters)
         assert isinstance(env, RandomFinite)
-        task = pose(env, kappa=kappa, budgets=options.budgets)
+        task = pose_finite(env, kappa=kappa, budgets=options.budgets)
         if min(task.optimum.multipliers.values()) > BINDING:
             tasks[instance] = task
         if len(tasks) == INSTANCES:
@@ -66,7 +67,7 @@ def _binding_tasks(options: Options) -> dict[int, Task]:
     raise InputError(f"at kappa {kappa} both budgets bind on {len(tasks)} instances only", fix="choose another kappa")
 
 
-def _row(tasks: dict[int, Task], outcomes: dict[int, Outcome], method: str) -> dict[str, Summary]:
+def _row(tasks: dict[int, BudgetedProblem], outcomes: dict[int, Outcome], method: str) -> dict[str, Summary]:
     """The metrics of a method over all runs, instance by instance and seed by seed."""
     cells: dict[str, list[np.ndarray]] = {}
     for instance, task in tasks.items():
@@ -89,7 +90,7 @@ def _row(tasks: dict[int, Task], outcomes: dict[int, Outcome], method: str) -> d
     return {metric: summarise(np.concatenate(seeds)) for metric, seeds in cells.items()}
 
 
-def _details(task: Task, outcome: Outcome) -> Instance:
+def _details(task: BudgetedProblem, outcome: Outcome) -> Instance:
     rows = {method: _seeds(row) for method, row in outcome.rows.items()}
     return Instance(task.budgets, task.optimum_metrics, rows)
 

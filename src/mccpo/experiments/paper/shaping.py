@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.experiments import neural
+from mccpo.experiments import measuring
 from mccpo.experiments.finite import tests
-from mccpo.experiments.neural import ANCHOR
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
+from mccpo.experiments.problem import ANCHOR, Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, met, neural_protocol
+from mccpo.experiments.training import Trained
 from mccpo.methods import MethodSpec, method_spec
 from mccpo.runs.results import FrontPoint, Fronts, Results, Row, Rows, Search, Setting, TradeOff, means_of
 
@@ -56,7 +57,7 @@ class Study:
     """One environment: rows of the methods, and of each form by weight, at the first κ; rows of MC-CPO at every κ."""
 
     environment: str
-    anchored: neural.Anchored
+    problem: Problem
     budgets: dict[float, dict[str, float]]
     rows: Rows
     swept: Mapping[str, Mapping[float, Row]]
@@ -89,7 +90,7 @@ def produce(options: Options, session: Session) -> Produced:
     answers = [answer(study, by_kappa) for study, by_kappa in zip(studies, searches, strict=True) if by_kappa]
     differences = [note for study in studies for note in apart(study)]
     swept = [setting for study in studies for setting in _swept(study)]
-    plan, env = studies[0].anchored.plan, studies[0].anchored.env
+    plan, env = studies[0].problem.training, studies[0].problem.env
     results = Results(
         table="shaping",
         title="Shaping: prices in the reward against budgets",
@@ -123,32 +124,30 @@ def _label(environment: str, kappa: float) -> str:
 
 
 def _study(environment: str, options: Options, session: Session) -> Study:
-    anchored = neural.anchor(make(environment, **options.parameters), options, session)
-    budgets = {kappa: anchored.budgets(kappa, {}) for kappa in options.kappa or KAPPAS}
+    problem = pose_neural(make(environment, **options.parameters), options, session)
+    budgets = {kappa: problem.budgets(kappa, {}) for kappa in options.kappa or KAPPAS}
     names = options.methods_or(METHODS)
     forms = {form: {weight: weigh(form, weight) for weight in WEIGHTS[form]} for form in WEIGHTS if form in names}
     learners = [method_spec(name) for name in names if name not in forms]
     learners += [spec for weights in forms.values() for spec in weights.values()]
     first, *further = budgets
-    trained = _train(anchored, learners, first, session)
-    rows = {name: neural.row(anchored, one, budgets[first]) for name, one in trained.items()}
+    trained = _train(problem, learners, first, session)
+    rows = {name: measuring.row(problem, one, budgets[first]) for name, one in trained.items()}
     swept = {form: {weight: rows[spec.name] for weight, spec in forms[form].items()} for form in forms}
     named = {name: swept[name][OWN[name]] if name in forms else rows[name] for name in names}
     ours: dict[float, Row] = {}
     if OURS in named:
         ours = {first: named[OURS]}
         for kappa in further:
-            one = _train(anchored, [method_spec(OURS)], kappa, session)[OURS]
-            ours[kappa] = neural.row(anchored, one, budgets[kappa])
-    return Study(environment, anchored, budgets, named, swept, ours, neural.curves(anchored, trained))
+            one = _train(problem, [method_spec(OURS)], kappa, session)[OURS]
+            ours[kappa] = measuring.row(problem, one, budgets[kappa])
+    return Study(environment, problem, budgets, named, swept, ours, measuring.curves(problem, trained))
 
 
-def _train(
-    anchored: neural.Anchored, learners: list[MethodSpec], kappa: float, session: Session
-) -> dict[str, neural.Trained]:
-    budgets, label = anchored.budgets(kappa, {}), _label(anchored.env.name, kappa)
-    trained = neural.train(anchored, learners, budgets, label, session)
-    neural.keep(anchored, trained, budgets, label, session)
+def _train(problem: Problem, learners: list[MethodSpec], kappa: float, session: Session) -> dict[str, Trained]:
+    budgets, label = problem.budgets(kappa, {}), _label(problem.env.name, kappa)
+    trained = measuring.train(problem, learners, budgets, label, session)
+    measuring.keep(problem, trained, budgets, label, session)
     return trained
 
 
@@ -235,7 +234,7 @@ def finding(searches: Sequence[Search], seeds: int) -> str:
 
 def answer(study: Study, searches: list[Search]) -> str:
     """Where shaping matches MC-CPO and where it does not, and what the one gives that the other does not."""
-    seeds = study.anchored.plan.seeds
+    seeds = study.problem.training.seeds
     shaped = min(_unready(row) for rows in study.swept.values() for row in rows.values())
     gate = (
         f"In training, MC-CPO taught what was not ready in {_unready(study.rows[OURS]):.0f} steps a seed, the shaped "

@@ -8,10 +8,11 @@ from functools import partial
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Welch
-from mccpo.experiments import feasibility, neural
+from mccpo.experiments import feasibility, measuring
 from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
+from mccpo.experiments.problem import pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
 from mccpo.runs.results import Results, Setting
 
@@ -42,18 +43,18 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
     between: dict[str, Welch] = {}
     curves: dict[str, Curves] = {}
     for part in (environment, *beside):
-        anchored = neural.anchor(make(part, **options.parameters), options, session)
+        problem = pose_neural(make(part, **options.parameters), options, session)
         for kappa in options.kappa or (KAPPAS if part == environment else KAPPAS[:1]):
-            name, budgets = f"{part} {kappa_text(kappa)}", anchored.budgets(kappa, {})
-            outcome = neural.run(anchored, options.methods, budgets, name, session)
-            unmet = feasibility.examine(anchored, outcome.rows, budgets, name, session)
+            name, budgets = f"{part} {kappa_text(kappa)}", problem.budgets(kappa, {})
+            outcome = measuring.run(problem, options.methods, budgets, name, session)
+            unmet = feasibility.examine(problem, outcome.rows, budgets, name, session)
             with_paper = part == environment and kappa == PAPER_KAPPA and not options.parameters
             stated = paper.rows(part) if with_paper else {}
             supplement = replace(outcome.supplement(), unmet=unmet)
             settings.append(beside_paper(name, budgets, outcome.rows, stated, supplement=supplement))
             between |= {f"{name}: {pair}": test for pair, test in tests(outcome.rows).items()}
             curves[name] = outcome.curves
-    env, plan = make(environment, **options.parameters), anchored.plan
+    env, plan = make(environment, **options.parameters), problem.training
     results = Results(
         table=environment,
         title=f"{environment}: the simulated tutor",

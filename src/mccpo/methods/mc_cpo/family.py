@@ -16,6 +16,7 @@ from mccpo.errors import InputError
 from mccpo.methods.gradient.gradient_method import GradientMethod, PrimalDual
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.spec import MethodSpec, method_arrays
+from mccpo.methods.mc_cpo.tabular import TabularSettings
 from mccpo.methods.registry import GradientEntry, Setting, add, adjusted, method_entry
 
 PAPER = (
@@ -39,11 +40,12 @@ def register_family(
     search: tuple[Setting, ...] = ({},),
     *,
     settings: PPOSettings | None = None,
+    tabular: TabularSettings | None = None,
     build: Callable[[Environment[Any], Setting], GradientMethod] | None = None,
     seeks_budgets: bool = True,
     variant: bool = False,
 ) -> None:
-    """Registers a member of the family; `settings` are its numbers where they are not the recommended ones."""
+    """Registers a member of the family; `settings` and `tabular` are its numbers where they are others."""
     add(
         GradientEntry(
             spec.name,
@@ -55,6 +57,7 @@ def register_family(
             seeks_budgets=seeks_budgets,
             spec=spec,
             settings=settings,
+            tabular=tabular,
             variant=variant,
         )
     )

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from mccpo.methods.gradient.settings import PAPER as PAPER_SETTINGS
 from mccpo.methods.mc_cpo.family import PAPER, register_family
+from mccpo.methods.mc_cpo.multipliers import MultiplierRule
 from mccpo.methods.mc_cpo.spec import MethodSpec
+from mccpo.methods.mc_cpo.tabular import TabularSettings
 from mccpo.methods.registry import Setting
 
 FRONTIER_RATE = 0.1
@@ -79,5 +81,6 @@ parameters, no foresight, and no selection: the result is the last policy.
 **When to use it:** to see what each addition of MC-CPO brings.
 """,
     settings=PAPER_SETTINGS,
+    tabular=TabularSettings(tighten=0.0, rule=MultiplierRule(proportional=0.0, memory=0.0, cap=10.0)),
     variant=True,
 )
