@@ -68,7 +68,7 @@ def pair_in(
     if kept.resumed:
         return kept_trial(path)
     trial = failed or _tried(posed, method, benchmark, session)
-    told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
+    told = {"trial": trial.as_json(), "rows": [row.as_json() for row in rows_of(posed, trial, benchmark.protocol)]}
     if trial.policies:
         files.write_bytes(path / "policies.safetensors", save(trial.policies))
     files.write_text(path / "results.json", dump_json(told, indent=2) + "\n")

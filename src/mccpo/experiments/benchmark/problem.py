@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mccpo.env import Environment, FiniteEnvironment
-from mccpo.evaluation import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
 from mccpo.experiments import neural
 from mccpo.experiments.benchmark.environments import World
@@ -59,27 +58,6 @@ class Posed:
         """The return of the optimum, where there is one."""
         found = self.optimum(kappa)
         return found.values.ret if isinstance(found, Optimum) else None
-
-    def as_json(self, protocol: Protocol) -> dict[str, Any]:
-        """What the results say of it."""
-        optima = {str(kappa): self._optimum_json(kappa) for kappa in protocol.kappa}
-        return {
-            "anchor": asdict(self.reference),
-            "budgets": {str(kappa): self.limits(kappa) for kappa in protocol.kappa},
-            "optimum": None if self.model is None else optima,
-            "finite": self.model is not None,
-            "costs": list(self.env.cost_names),
-            "constrained": list(self.env.constrained),
-            "actions": self.env.num_actions,
-            "horizon": self.env.horizon,
-            "gamma": self.env.gamma,
-        }
-
-    def _optimum_json(self, kappa: float) -> dict[str, Any] | None:
-        found = self.optimum(kappa)
-        if isinstance(found, Infeasible):
-            return {"infeasible": found.what(self.limits(kappa))}
-        return None if found is None else metrics_of(found.values, self.reference, self.env, self.limits(kappa))
 
 
 def pose(name: str, world: World, protocol: Protocol, session: Session, kept: Mapping[str, Any] | None = None) -> Posed:

@@ -8,26 +8,25 @@ from typing import Any
 
 from mccpo.env import Environment, FiniteEnvironment, PreparedTutor
 from mccpo.exact import Infeasible, Optimum, Values, enumerate_model, solve
-from mccpo.experiments.benchmark import environments
-from mccpo.experiments.benchmark.protocol import KAPPAS
+from mccpo.experiments.benchmark import KAPPAS, environments
 from mccpo.report import numbers
-from mccpo.report.docs.docstrings import table, told_in
+from mccpo.report.docs.docstrings import parse_docstring, table
 
 _SHARED = (Environment, FiniteEnvironment)  # the contract, which is no rule of any environment
 
 
 def environment_page(name: str, verdicts: Sequence[str]) -> str:
-    """The page of an environment; `verdicts` are what published benchmarks found there."""
+    """The page of an environment; `verdicts` are what published benchmarks say of it."""
     parts = [f"# {name}"]
     if name in environments.FROM_DATA:
         parts += [_from_data(name), *_definition(PreparedTutor)]
     else:
-        world = environments.world(name)
-        env = world.train
+        opened = environments.world(name)
+        env = opened.train
         first, *rest = _definition(type(env))
         parts += [first, *rest, _figures(env), _costs(env), _parameters(type(env))]
-        if world.test is not env:
-            parts.append(f"The benchmark trains on family {_family(env)} and judges on family {_family(world.test)}.")
+        if opened.test is not env:
+            parts.append(f"The benchmark trains on family {_family(env)} and judges on family {_family(opened.test)}.")
         if isinstance(env, FiniteEnvironment):
             parts.append(_optima(env))
     if verdicts:
@@ -37,8 +36,8 @@ def environment_page(name: str, verdicts: Sequence[str]) -> str:
 
 def _definition(build: type) -> list[str]:
     """What the class says of itself, then what it shares with others: the rules of the classes that it is made from."""
-    told = told_in(build.__doc__)
-    parts = [told.first, told.rest, *(f"**{name}:**\n\n{text}" for name, text in told.parts.items())]
+    docstring = parse_docstring(build.__doc__)
+    parts = [docstring.first, docstring.rest, *(f"**{name}:**\n\n{text}" for name, text in docstring.parts.items())]
     for base in build.__mro__[1:]:
         if base.__module__.startswith("mccpo.env") and base not in _SHARED and base.__doc__:
             parts.append(f"## The rules of `{base.__name__}`, which it shares\n\n{inspect.cleandoc(base.__doc__)}")
@@ -86,7 +85,7 @@ def _costs(env: Environment[Any]) -> str:
 
 def _parameters(build: type) -> str:
     """The numbers of the definition, as they are by default."""
-    defaults = {key: one.default for key, one in inspect.signature(build).parameters.items()}
+    defaults = {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
     rows = [[f"`{key}`", _shown(value)] for key, value in defaults.items() if isinstance(value, int | float | str)]
     return "## Parameters\n\n" + table(["parameter", "default"], rows)
 
@@ -103,11 +102,11 @@ def _optima(env: FiniteEnvironment[Any]) -> str:
     rows = [["none", *_worth(env, free.values, {})]]
     for kappa in sorted(KAPPAS, reverse=True):
         limits = {cost: kappa * free.values.costs[cost] for cost in env.constrained}
-        found = solve(model, limits)
-        if isinstance(found, Infeasible):
+        best = solve(model, limits)
+        if isinstance(best, Infeasible):
             rows.append([f"κ = {kappa:g}", "cannot be met", *("" for _ in env.constrained)])
             continue
-        rows.append([f"κ = {kappa:g}", *_worth(env, found.values, found.multipliers)])
+        rows.append([f"κ = {kappa:g}", *_worth(env, best.values, best.multipliers)])
     head = ["budgets", "return", *(f"J({cost}), multiplier" for cost in env.constrained)]
     return "## The exact optimum\n\n" + table(head, rows)
 

@@ -1,16 +1,26 @@
-"""What those methods are that have no class of their own: the paper's, which are one learner in other numbers.
+"""What every method is called and what it is: the one module that pages of methods take their words from.
 
-A solver is among them. Each is told in the parts in which the class of every other method tells of itself.
+A method that has a class says what it is in its docstring. The paper's, which are one learner in other numbers, and
+the solver have none: `_WITHOUT_CLASS` describes them in the same parts.
 """
 
 from __future__ import annotations
+
+from dataclasses import MISSING, fields
+
+from mccpo.experiments.benchmark import methods
+from mccpo.methods.constrained import RIVALS
+from mccpo.methods.rules import TUTORS
+from mccpo.report.vocabulary import method_label
+
+__all__ = ["default_numbers", "method_about", "method_label", "method_names"]
 
 _PAPER = (
     "O. Olukola, N. Rahimi, MC-CPO: Mastery-Conditioned Constrained Policy Optimization for Pedagogically Safe "
     "Intelligent Tutoring Systems."
 )
 
-WORDS = {
+_WITHOUT_CLASS = {
     "unconstrained": f"""Proximal policy optimisation for engagement alone.
 
 **Problem:** max_π J(π) over all actions, ready or not, with no price on any cost:
@@ -114,3 +124,24 @@ environments only.
 """,
 }
 """By name, in the parts that every method's docstring has."""
+
+
+def method_names() -> list[str]:
+    """Every method of ours that takes part in a benchmark."""
+    return [name for name in methods.names() if name in {*_WITHOUT_CLASS, *RIVALS, *TUTORS}]
+
+
+def method_about(name: str) -> str:
+    """What a method is: a sentence, then the parts **Problem**, **Source**, **Departures** and **When to use it**."""
+    if name in _WITHOUT_CLASS:
+        return _WITHOUT_CLASS[name]
+    return (RIVALS[name] if name in RIVALS else TUTORS[name]).__doc__ or ""
+
+
+def default_numbers(name: str) -> dict[str, float]:
+    """The numbers of a method that has a class of its own, as they are by default."""
+    return {
+        number.name: number.default
+        for number in (fields(RIVALS[name]) if name in RIVALS else ())
+        if number.default is not MISSING and isinstance(number.default, float)
+    }
