@@ -74,6 +74,10 @@ def by_processes(
             after_trial(_outcome(run_folder.path, benchmark, job, ending))
 
     work = partial(_work, run_folder.path, replace(benchmark, open=_Opening(opened, benchmark.open)), open_session)
+    for environment in {job.environment for job in asked}:
+        # Here, since processes that try whether they may write would remove it under one another.
+        with contextlib.suppress(OSError):  # where it cannot be made, the process says so
+            (run_folder.path / "cells" / environment).mkdir(parents=True, exist_ok=True)
     share_out(asked, processes, work, ended, limit=benchmark.protocol.limit)
     for job, ending in failed.items():
         if job.method is not None and ending.how == "error":

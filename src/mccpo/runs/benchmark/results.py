@@ -80,7 +80,9 @@ class Seconds:
     @staticmethod
     def parse(raw: Fields) -> Seconds:
         return Seconds(
-            *(raw.optional_number(name) for name in ("run", "search", "all")),
+            run=raw.optional_number("run"),
+            search=raw.optional_number("search"),
+            all=raw.optional_number("all"),
             device=raw.text("device") or None if "device" in raw else None,
         )
 
