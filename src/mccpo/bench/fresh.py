@@ -110,9 +110,8 @@ def _seconds_to_train(folder: Path, out: str) -> float:
         lines = []
         for line in process.stderr:
             lines.append(line.strip())
-            if seconds is None and line.startswith(
-                f"{ENVIRONMENT}: "
-            ):  # the stage of mc-cpo, not the unconstrained one
+            # The stage of mc-cpo, not the unconstrained one.
+            if seconds is None and line.startswith(f"{ENVIRONMENT}: "):
                 seconds = time.perf_counter() - begun
     if process.returncode or seconds is None:
         raise MccpoError(f"`mccpo {' '.join(COMPARE)}` failed: {(lines or ['no reason given'])[-1]}")

@@ -66,7 +66,9 @@ def by_processes(
 
     def ended(job: Job, ending: Ending) -> None:
         run_folder.mark(finished=False)  # so that the time that went by is not lost when all of it is stopped
-        if job.method is not None and ending.how == "done" and not is_finished(_folder(run_folder.path, job)):
+        if job.method is not None and is_finished(_folder(run_folder.path, job)):
+            ending = Ending("done")  # however its process ended after that
+        elif job.method is not None and ending.how == "done":
             ending = Ending("crashed", "its process ended without a result")
         if ending.how != "done":
             failed[job] = ending
