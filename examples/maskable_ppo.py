@@ -27,7 +27,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from mccpo.env import Environment, autoreset_step, make
-from mccpo.experiments.benchmark.outside import measure, write
+from mccpo.experiments.benchmark import measure, write_agent_rows
 from mccpo.methods import METHODS, NeuralPlan, evaluate_neural, train_neural
 from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
@@ -172,10 +172,10 @@ def main() -> None:
         name = "maskable-ppo" if masked else "sb3-ppo"
         act = acting(agent, masked=masked)
         rows.append(measure(asked.environment, act, name=name, seed=seed, episodes=asked.episodes, seconds=seconds))
-        sys.stderr.write(f"seed {seed}: return {rows[-1]['return']:.3f}, {seconds:.0f} s\n")
-    write(asked.out, rows)
+        sys.stderr.write(f"seed {seed}: return {rows[-1].ret:.3f}, {seconds:.0f} s\n")
+    write_agent_rows(asked.out, rows)
     if asked.compare:
-        sys.stdout.write(compare(env, asked.steps, [row["return"] for row in rows], asked.seeds) + "\n")
+        sys.stdout.write(compare(env, asked.steps, [row.ret for row in rows], asked.seeds) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from jaxtyping import Float
 
 from mccpo import files
 from mccpo.bench.neural import Bench
-from mccpo.bench.peer import PeerMissing
+from mccpo.bench.peer import PeerMissing, call
 from mccpo.errors import InputError
 from mccpo.experiments.options import Stage
 from mccpo.mastery import BKT, Responses, split_learners
@@ -224,7 +224,7 @@ def prepare(bench: Bench) -> Path:
     if not _python(home).exists() or not written.exists() or written.read_text(encoding="utf-8") != recipe:
         bench.note(f"creating an environment for pyBKT in {home}")
         shutil.rmtree(home, ignore_errors=True)
-        _call(sys.executable, "-m", "venv", str(home))
+        call(sys.executable, "-m", "venv", str(home))
         _install(home, *LIBRARIES)
         _build(home)
         files.write_text(written, recipe)
@@ -235,7 +235,7 @@ def _build(home: Path) -> None:
     """Builds pyBKT twice, as it comes and mended: its extension comes from source only, and needs NumPy at hand."""
     pip = (str(_python(home)), "-m", "pip", "--quiet")
     with tempfile.TemporaryDirectory() as folder:
-        _call(*pip, "download", "--no-deps", "--no-build-isolation", "--no-binary", "pyBKT", "-d", folder, PEER)
+        call(*pip, "download", "--no-deps", "--no-build-isolation", "--no-binary", "pyBKT", "-d", folder, PEER)
         with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as archive:
             archive.extractall(folder, filter="data")
         source = next(path for path in Path(folder).iterdir() if path.is_dir())
@@ -254,16 +254,7 @@ def _python(home: Path) -> Path:
 
 
 def _install(home: Path, *what: str) -> None:
-    _call(str(_python(home)), "-m", "pip", "--quiet", "install", "--no-cache-dir", "--retries", "1", *what)
-
-
-def _call(*command: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise PeerMissing(f"cannot run {command[0]}: {error.strerror}") from error
-    if done.returncode:
-        raise PeerMissing(f"its environment cannot be created: {_last(done.stderr + done.stdout)}")
+    call(str(_python(home)), "-m", "pip", "--quiet", "install", "--no-cache-dir", "--retries", "1", *what)
 
 
 def _last(told: str) -> str:

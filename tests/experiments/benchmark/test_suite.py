@@ -15,6 +15,7 @@ from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.experiments import Session
+from mccpo.experiments.benchmark.agent_rows import AgentRow
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.suite import run
@@ -23,6 +24,7 @@ from mccpo.experiments.finite import pose as pose_exactly
 from mccpo.experiments.prepare.environments import NoData
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import RandomReady
+from mccpo.runs.benchmark import NotRun, read_results
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 
@@ -76,7 +78,7 @@ def at(rows, **where):
     return rows.filter(*(pl.col(key) == value for key, value in where.items()))
 
 
-def test_there_is_a_row_for_every_environment_method_kappa_and_seed(rows):
+def test_a_row_for_every_environment_method_kappa_and_seed(rows):
     assert rows.select("environment", "method", "kappa", "seed").is_unique().all()
     assert len(rows) == 2 * len(METHODS) * 2 * 2
 
@@ -90,7 +92,7 @@ def test_failures_are_rows_that_say_so(rows):
     assert at(rows, method="diverging")["return"].is_null().all()
 
 
-def test_finite_environments_are_judged_exactly_against_the_optimum(rows):
+def test_finite_environments_are_evaluated_exactly(rows):
     for kappa in (0.5, 0.9):
         best = pose_exactly(make("gate"), kappa=kappa)
         found = at(rows, environment="gate", method="lyapunov-lp", kappa=kappa)
@@ -100,7 +102,7 @@ def test_finite_environments_are_judged_exactly_against_the_optimum(rows):
         assert set(found["satisfaction_strict"]) == {1.0}
 
 
-def test_every_number_leads_to_a_folder(folder, rows):
+def test_rows_name_their_folder(folder, rows):
     for path in at(rows, environment="gate")["folder"].unique():
         manifest = json.loads((folder / path / "manifest.json").read_text())
         told = json.loads((folder / path / "results.json").read_text(), parse_constant=pytest.fail)
@@ -113,9 +115,10 @@ def test_every_number_leads_to_a_folder(folder, rows):
     assert len(policies["κ=0.5"]) == 2
 
 
-def test_the_results_are_strict_json_and_sum_up_the_rows(folder, results, rows):
+def test_results_sum_up_the_rows(folder, results, rows):
     read = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert read["suite"] == "tiny"
+    assert read_results(folder) == results
     cell = next(cell for cell in read["cells"] if (cell["method"], cell["kappa"]) == ("mc-cpo", 0.9))
     ours = at(rows, environment="gate", method="mc-cpo", kappa=0.9)
     assert cell["return"]["per_seed"] == ours["return"].to_list()
@@ -139,39 +142,39 @@ def test_the_setting_is_chosen_by_validation_seeds(folder, small):
     assert small.search_plan.seed != small.plan.seed
 
 
-def test_a_finished_benchmark_is_read_and_not_run_again(folder, asked, results):
+def test_finished_benchmark_is_not_run_again(folder, asked, results):
     heard = []
     again = run(folder, asked, Session(progress=lambda *news: heard.append(news)), resume=True)
     assert not heard
-    assert json.dumps(again["hypervolume"]) == json.dumps(results["hypervolume"])
-    assert [cell["status"] for cell in again["cells"]] == [cell["status"] for cell in results["cells"]]
+    assert again.findings.hypervolume == results.findings.hypervolume
+    assert [cell.status for cell in again.findings.cells] == [cell.status for cell in results.findings.cells]
 
 
-def test_only_what_is_missing_is_run(folder, asked, results, tmp_path):
+def test_only_missing_pairs_are_run(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     shutil.rmtree(copy / "cells/gate/standing")
     heard = []
     again = run(copy, asked, Session(progress=lambda stage, _: heard.append(stage.label)), resume=True)
     assert set(heard) == {"gate standing training"}
-    assert again["hypervolume"]["gate"]["standing"] == results["hypervolume"]["gate"]["standing"]
+    assert again.findings.hypervolume["gate"]["standing"] == results.findings.hypervolume["gate"]["standing"]
 
 
-def test_pairs_that_are_finished_stay_whoever_is_asked_for(folder, asked, results, tmp_path):
+def test_finished_pairs_stay_in_the_results(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    told = []
+    trials = []
     others = replace(asked, methods=("random-ready",), environments=("chain",))
-    again = run(copy, others, Session(), resume=True, told=told.append)
-    assert [(trial.environment, trial.method) for trial in told] == [("chain", "random-ready")]
-    assert again["hypervolume"]["gate"] == results["hypervolume"]["gate"]
-    assert set(again["hypervolume"]["chain"]) == {"random-ready"}
+    again = run(copy, others, Session(), resume=True, after_trial=trials.append)
+    assert [(trial.environment, trial.method) for trial in trials] == [("chain", "random-ready")]
+    assert again.findings.hypervolume["gate"] == results.findings.hypervolume["gate"]
+    assert set(again.findings.hypervolume["chain"]) == {"random-ready"}
     rows = pl.read_parquet(copy / "rows.parquet")
     assert set(at(rows, environment="gate")["method"]) == set(METHODS)
     assert len(at(rows, environment="gate")) == len(METHODS) * 2 * 2
 
 
-def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, asked, results, tmp_path):
+def test_finished_pairs_are_not_lost_with_their_environment(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     before = (copy / "results.json").read_bytes()
@@ -180,7 +183,7 @@ def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, ask
     assert (copy / "results.json").read_bytes() == before
 
 
-def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path, monkeypatch):
+def test_data_folder_must_stay_the_same(asked, tmp_path, monkeypatch):
     monkeypatch.delenv("MCCPO_DATA", raising=False)
 
     def open_(name, data):
@@ -206,7 +209,7 @@ def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path, monkeypat
 def test_an_outside_agent_by_the_name_of_a_method_is_refused(asked, tmp_path):
     for name in ("standing", "mc-cpo", "zpdes"):
         with pytest.raises(InputError, match=f"'{name}' is the name of a method"):
-            run(tmp_path / "run", asked, Session(), outside=[{"method": name, "environment": "gate"}])
+            run(tmp_path / "run", asked, Session(), outside=[AgentRow("gate", name, None, 0, *[0.0] * 5, {})])
     assert not (tmp_path / "run").exists()
 
 
@@ -215,9 +218,9 @@ def test_names_that_are_paths_are_refused(asked):
         replace(asked, methods=("../x",))
 
 
-def test_an_environment_that_exits_is_told_too(asked, tmp_path):
+def test_environment_that_exits_is_not_run(asked, tmp_path):
     short = replace(asked, methods=("random-ready",), environments=("gate",), open=lambda *_: sys.exit(3))
-    assert run(tmp_path / "run", short, Session())["environments"]["gate"] == {"why": "SystemExit: 3"}
+    assert run(tmp_path / "run", short, Session()).environments["gate"] == NotRun("SystemExit: 3")
 
 
 def test_other_settings_are_refused(folder, asked, results):
@@ -227,18 +230,18 @@ def test_other_settings_are_refused(folder, asked, results):
         run(folder, asked, Session())
 
 
-def test_an_environment_that_fails_is_told_and_the_others_go_on(asked, tmp_path):
+def test_environment_that_fails_is_not_run_and_others_go_on(asked, tmp_path):
     def open_(name, data):
         return 1 / 0 if name == "elsewhere" else place(name, data)
 
     short = replace(asked, methods=("random-ready",), environments=("elsewhere", "gate"), open=open_)
-    told = run(tmp_path / "run", short, Session())
-    assert told["environments"]["elsewhere"] == {"why": "ZeroDivisionError: division by zero"}
-    assert [cell["status"] for cell in told["cells"]] == ["does not apply"] * 2 + ["done"] * 2
-    assert "elsewhere" not in told["hypervolume"]  # it is nobody's fault
+    results = run(tmp_path / "run", short, Session())
+    assert results.environments["elsewhere"] == NotRun("ZeroDivisionError: division by zero")
+    assert [cell.status for cell in results.findings.cells] == ["does not apply"] * 2 + ["done"] * 2
+    assert "elsewhere" not in results.findings.hypervolume  # it is nobody's fault
 
 
-def test_ctrl_c_stops_it_and_leaves_no_half_pair(asked, tmp_path):
+def test_ctrl_c_leaves_no_half_pair(asked, tmp_path):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -250,14 +253,14 @@ def test_ctrl_c_stops_it_and_leaves_no_half_pair(asked, tmp_path):
     assert len(pl.read_parquet(tmp_path / "run/rows.parquet")) == 4
 
 
-def test_a_method_that_has_had_its_time_is_stopped(small, load):
+def test_method_over_its_time_is_stopped(small, load):
     posed = pose("gate", place("gate", None), small, Session())
     trial = attempt(posed, "standing", load, replace(small, limit=1e-9), Session())
     assert trial.status == "timed out"
     assert "training, at point 1" in trial.why
 
 
-def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_episodes(small):
+def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small):
     anchor = {
         "ret": 34.0, "costs": {"c2": 0.9, "c3": 15.9, "c4": 27.6}, "engagement": 40.0, "gain": 1.0,
         "pi_hack": 0.0, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0,
@@ -284,7 +287,7 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path, small):
     run(tmp_path, asked, Session())
 
 
-def test_what_was_begun_with_some_settings_is_not_taken_up_with_others(tmp_path, small):
+def test_resuming_with_other_settings_is_refused(tmp_path, small):
     """Stopped in its first training, it has said what it was begun with, and budgets are not those of another."""
 
     def stop(_stage, _point):
@@ -299,10 +302,10 @@ def test_what_was_begun_with_some_settings_is_not_taken_up_with_others(tmp_path,
             run(tmp_path, other, Session(), resume=resume)
 
 
-def test_pairs_of_several_versions_of_the_code_are_told_apart(tmp_path, small):
+def test_versions_of_the_code_are_listed(tmp_path, small):
     asked = Benchmark("tiny", ("random-ready",), ("gate",), small, open=place)
-    assert len(run(tmp_path, asked, Session())["versions"]) == 1
+    assert len(run(tmp_path, asked, Session()).versions) == 1
     manifest = tmp_path / "cells/gate/random-ready/manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"mccpo": "0.0.1", "commit": None}))
     more = replace(asked, methods=("curriculum-order",))
-    assert "0.0.1" in run(tmp_path, more, Session(), resume=True)["versions"]
+    assert "0.0.1" in run(tmp_path, more, Session(), resume=True).versions

@@ -51,7 +51,7 @@ def of_benchmark(run: Path) -> bool:
 
 def _benchmark(runs: tuple[Path, ...], out: Path | None, *, as_json: bool) -> None:
     """Makes the report of a benchmark anew, where it belongs: its numbers lead to folders beside it."""
-    from mccpo.report.benchmark.page import write
+    from mccpo.report.benchmark import write
 
     if len(runs) > 1 or out is not None:
         raise InputError("a benchmark has a report of its own, in its folder", fix="name its folder alone")

@@ -14,15 +14,16 @@ from mccpo.env import Environment
 from mccpo.errors import DoesNotApply, InputError
 from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Values
-from mccpo.experiments.benchmark.evaluation import BySeed, Improper, judge_policies, judge_rule, judge_table, steady
-from mccpo.experiments.benchmark.problem import Posed
+from mccpo.experiments.benchmark.evaluation import BySeed, evaluate_networks, evaluate_rule, evaluate_table, steady
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.scoring import nearest, score_of
 from mccpo.experiments.options import Session, Stage, kappa_text
+from mccpo.experiments.problem import Problem
 from mccpo.methods import (
     ITERATIONS,
     GradientEntry,
     GradientMethod,
+    ImproperPolicyError,
     Kind,
     MethodEntry,
     NeuralPlan,
@@ -37,6 +38,7 @@ from mccpo.methods import (
 
 Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
 DIVERGED = "a policy is not made of finite numbers"
+ANY_KAPPA = "any κ"
 
 
 class TimedOut(Exception):  # noqa: N818 - an outcome of a trial, not a fault of the program
@@ -100,26 +102,28 @@ class Trial:
         return Trial(**{**told, "values": values, "unseen": unseen})
 
 
-def attempt(posed: Posed, name: str, load: Callable[[str], MethodEntry], protocol: Protocol, session: Session) -> Trial:
+def attempt(
+    problem: Problem, name: str, load: Callable[[str], MethodEntry], protocol: Protocol, session: Session
+) -> Trial:
     """Searches, trains and judges a method; whatever goes wrong in it is said in the trial, and stays there."""
-    trial, clock = Trial(posed.name, name, "learner"), _Clock(protocol.limit)
+    trial, clock = Trial(problem.name, name, "learner"), _Clock(protocol.limit)
     try:
         entry = load(name)
         trial.kind = entry.kind
         match entry:
             case GradientEntry():
-                _Learning(posed, entry, protocol, session, trial, clock).run()
+                _Learning(problem, entry, protocol, session, trial, clock).run()
             case RuleEntry():
                 after = partial(clock.check, "playing")
-                values, trial.seconds = judge_rule(posed, entry.build(), protocol, after)
+                values, trial.seconds = evaluate_rule(problem, entry.build(), protocol, after)
                 trial.values = dict.fromkeys(protocol.kappa, values)
             case SolverEntry():
-                _solve(posed, entry, protocol, trial, clock)
+                _solve(problem, entry, protocol, trial, clock)
     except TimedOut as error:
         trial.status, trial.why = "timed out", str(error)
     except DoesNotApply as error:
         trial.status, trial.why = "does not apply", line(error.what)
-    except (InputError, Improper) as error:
+    except (InputError, ImproperPolicyError) as error:
         trial.status, trial.why = "crashed", line(getattr(error, "what", str(error)))
     except (Exception, SystemExit) as error:  # a method may fail in any way, and the others go on
         trial.status, trial.why = "crashed", line(f"{type(error).__name__}: {error}")
@@ -128,16 +132,16 @@ def attempt(posed: Posed, name: str, load: Callable[[str], MethodEntry], protoco
     return trial
 
 
-def _solve(posed: Posed, entry: SolverEntry, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
-    if posed.model is None:
-        raise DoesNotApply(f"{posed.name} is not finite", fix="name a finite environment")
+def _solve(problem: Problem, entry: SolverEntry, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
+    if problem.model is None:
+        raise DoesNotApply(f"{problem.name} is not finite", fix="name a finite environment")
     begun = time.perf_counter()
     for kappa in protocol.kappa:
-        if isinstance(found := posed.optimum(kappa), Infeasible):
-            raise DoesNotApply(found.what(posed.limits(kappa)), fix=found.fix())
-        table = entry.solve(posed.model, posed.limits(kappa))
+        if isinstance(found := problem.optimum(kappa), Infeasible):
+            raise DoesNotApply(found.what(problem.limits(kappa)), fix=found.fix())
+        table = entry.solve(problem.model, problem.limits(kappa))
         clock.check(f"solving for {kappa_text(kappa)}")
-        trial.values[kappa] = [judge_table(posed, table)] * protocol.seeds
+        trial.values[kappa] = [evaluate_table(problem, table)] * protocol.seeds
         trial.policies[kappa_text(kappa)] = np.asarray(table, np.float32)
     trial.seconds = (time.perf_counter() - begun) / len(protocol.kappa)
 
@@ -146,9 +150,9 @@ class _Learning:
     """The trial of a method that is trained."""
 
     def __init__(
-        self, posed: Posed, entry: GradientEntry, protocol: Protocol, session: Session, trial: Trial, clock: _Clock
+        self, problem: Problem, entry: GradientEntry, protocol: Protocol, session: Session, trial: Trial, clock: _Clock
     ) -> None:
-        self._posed = posed
+        self._problem = problem
         self._entry = entry
         self._protocol = protocol
         self._session = session
@@ -174,8 +178,8 @@ class _Learning:
         runs, seconds = self._train([self._variant(learner, kappa) for kappa in levels], plan, "training")
         trial.seconds = seconds / (len(levels) * plan.seeds)
         for kappa, selected in zip(levels, runs.selected, strict=True):
-            trial.policies["any κ" if kappa is None else kappa_text(kappa)] = selected
-        env = self._posed.env
+            trial.policies[ANY_KAPPA if kappa is None else kappa_text(kappa)] = selected
+        env = self._problem.test
         trial.values = self._judge(env, learner, _broken_if_last_is(runs), asked, plan.seed)
         if self._entry.conditioned:
             unseen = [kappa for kappa in protocol.unseen if not self._refusal(kappa)]
@@ -191,7 +195,7 @@ class _Learning:
         """Why it has no answer at a κ: one that is conditioned may be made for a range of them."""
         if self._entry.conditioned:
             try:
-                self._learner({}).environment_at(self._posed.env, kappa)
+                self._learner({}).environment_at(self._problem.test, kappa)
             except InputError as error:
                 return error
         return None
@@ -207,27 +211,27 @@ class _Learning:
         runs, _ = self._train([self._variant(learner, level) for learner in learners], plan, "search")
         scores = []
         for setting, learner, selected in zip(settings, learners, runs.selected, strict=True):
-            values = self._judge(self._posed.world.train, learner, selected[None], (kappa,), plan.seed)[kappa]
-            score = score_of(values, self._posed.budgets(kappa), seeks_budgets=self._entry.seeks_budgets)
+            values = self._judge(self._problem.env, learner, selected[None], (kappa,), plan.seed)[kappa]
+            score = score_of(values, self._problem.budgets(kappa), seeks_budgets=self._entry.seeks_budgets)
             self._trial.searched.append({"setting": dict(setting), **score._asdict()})
             scores.append(score)
         return settings[max(range(len(settings)), key=lambda place: scores[place])]
 
     def _learner(self, setting: Setting) -> GradientMethod:
-        return self._entry.build(self._posed.world.train, setting)
+        return self._entry.build(self._problem.env, setting)
 
     def _variant(self, learner: GradientMethod, kappa: float | None) -> Variant:
         if self._entry.conditioned:
-            return Variant(learner, self._posed.budgets(1.0))
-        return Variant(learner, {} if kappa is None else self._posed.budgets(kappa))
+            return Variant(learner, self._problem.budgets(1.0))
+        return Variant(learner, {} if kappa is None else self._problem.budgets(kappa))
 
     def _world(self) -> Environment[Any]:
-        env = self._posed.world.train
+        env = self._problem.env
         return self._entry.build(env, {}).training_environment(env)
 
     def _train(self, variants: Sequence[Variant], plan: NeuralPlan, what: str) -> tuple[NeuralRuns, float]:
         """Trains variants, and gives the seconds that all took together."""
-        label = f"{self._posed.name} {self._entry.name} {what}"
+        label = f"{self._problem.name} {self._entry.name} {what}"
         stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
         tell = self._session.after_point(stage, lambda _: Curves(np.zeros(0, int), {}, unit="steps"))
         self._session.begin(stage)
@@ -251,10 +255,10 @@ class _Learning:
             for kappa in kappas:
                 world = learner.environment_at(env, kappa)
                 playing, network = learner.playing(world), learner.network(world)
-                found[kappa] = judge_policies(self._posed, world, playing, network, parameters, protocol, seed)[0]
+                found[kappa] = evaluate_networks(self._problem, world, playing, network, parameters, protocol, seed)[0]
             return found
-        judged = judge_policies(
-            self._posed, env, learner.playing(env), learner.network(env), parameters, protocol, seed
+        judged = evaluate_networks(
+            self._problem, env, learner.playing(env), learner.network(env), parameters, protocol, seed
         )
         if len(judged) == 1:
             return dict.fromkeys(kappas, judged[0])

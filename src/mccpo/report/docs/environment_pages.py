@@ -18,15 +18,15 @@ from mccpo.env import (
     train_and_test,
 )
 from mccpo.exact import Infeasible, Optimum, Values, enumerate_model, solve
-from mccpo.experiments.benchmark.protocol import KAPPAS
+from mccpo.experiments.benchmark import KAPPAS
 from mccpo.report import numbers
-from mccpo.report.docs.docstrings import table, told_in
+from mccpo.report.docs.docstrings import parse_docstring, table
 
 _SHARED = (Environment, FiniteEnvironment)  # the contract, which is no rule of any environment
 
 
 def environment_page(name: str, verdicts: Sequence[str]) -> str:
-    """The page of an environment; `verdicts` are what published benchmarks found there."""
+    """The page of an environment; `verdicts` are what published benchmarks say of it."""
     parts = [f"# {name}"]
     entry = environment_entry(name)
     if entry.needs_data:
@@ -47,8 +47,8 @@ def environment_page(name: str, verdicts: Sequence[str]) -> str:
 
 def _definition(build: type) -> list[str]:
     """What the class says of itself, then what it shares with others: the rules of the classes that it is made from."""
-    told = told_in(build.__doc__)
-    parts = [told.first, told.rest, *(f"**{name}:**\n\n{text}" for name, text in told.parts.items())]
+    docstring = parse_docstring(build.__doc__)
+    parts = [docstring.first, docstring.rest, *(f"**{name}:**\n\n{text}" for name, text in docstring.parts.items())]
     for base in build.__mro__[1:]:
         if base.__module__.startswith("mccpo.env") and base not in _SHARED and base.__doc__:
             parts.append(f"## The rules of `{base.__name__}`, which it shares\n\n{inspect.cleandoc(base.__doc__)}")
@@ -94,7 +94,7 @@ def _costs(env: Environment[Any]) -> str:
 
 def _parameters(build: type) -> str:
     """The numbers of the definition, as they are by default."""
-    defaults = {key: one.default for key, one in inspect.signature(build).parameters.items()}
+    defaults = {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
     rows = [[f"`{key}`", _shown(value)] for key, value in defaults.items() if isinstance(value, int | float | str)]
     return "## Parameters\n\n" + table(["parameter", "default"], rows)
 
@@ -111,11 +111,11 @@ def _optima(env: FiniteEnvironment[Any]) -> str:
     rows = [["none", *_worth(env, free.values, {})]]
     for kappa in sorted(KAPPAS, reverse=True):
         limits = {cost: kappa * free.values.costs[cost] for cost in env.constrained}
-        found = solve(model, limits)
-        if isinstance(found, Infeasible):
+        best = solve(model, limits)
+        if isinstance(best, Infeasible):
             rows.append([f"κ = {kappa:g}", "cannot be met", *("" for _ in env.constrained)])
             continue
-        rows.append([f"κ = {kappa:g}", *_worth(env, found.values, found.multipliers)])
+        rows.append([f"κ = {kappa:g}", *_worth(env, best.values, best.multipliers)])
     head = ["budgets", "return", *(f"J({cost}), multiplier" for cost in env.constrained)]
     return "## The exact optimum\n\n" + table(head, rows)
 

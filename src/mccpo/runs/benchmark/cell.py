@@ -1,0 +1,70 @@
+"""A cell of a benchmark: one method on one environment at one κ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mccpo.runs.benchmark.fields import Fields, JsonObject
+from mccpo.runs.benchmark.measured import Measured
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one environment at one κ.
+
+    **Fields:**
+
+    - `kind`: learner, tutor (a rule), solver or outside; `status`: done, crashed, diverged, timed out or does not
+      apply; `why`: the reason where it is not done.
+    - `folder`: the folder of its pair, relative to that of the benchmark; empty where there is none.
+    - `metrics`: every metric over the seeds that are done, which are `seeds_done` many.
+    """
+
+    environment: str
+    method: str
+    kind: str
+    kappa: float
+    status: str
+    why: str
+    folder: str
+    seconds: float | None
+    seeds_done: int
+    metrics: Mapping[str, Measured]
+
+    @property
+    def seeds_met(self) -> int:
+        """How many seeds kept within every budget (τ = 0)."""
+        strict = self.metrics.get("satisfaction_strict")
+        return 0 if strict is None else round(sum(strict.per_seed))
+
+    def as_json(self) -> JsonObject:
+        return {
+            "environment": self.environment,
+            "method": self.method,
+            "kind": self.kind,
+            "kappa": self.kappa,
+            "status": self.status,
+            "why": self.why,
+            "folder": self.folder,
+            "seconds": self.seconds,
+            "seeds_done": self.seeds_done,
+            **{name: measured.as_json() for name, measured in self.metrics.items()},
+        }
+
+    @staticmethod
+    def parse(raw: object) -> Cell:
+        fields = Fields(raw)
+        metrics = {name: value for name, value in fields.raw.items() if isinstance(value, Mapping)}
+        return Cell(
+            environment=fields.text("environment"),
+            method=fields.text("method"),
+            kind=fields.text("kind"),
+            kappa=fields.number("kappa"),
+            status=fields.text("status"),
+            why=fields.text("why"),
+            folder=fields.text("folder"),
+            seconds=fields.optional_number("seconds"),
+            seeds_done=fields.whole("seeds_done"),
+            metrics={name: Measured.parse(value) for name, value in metrics.items()},
+        )
