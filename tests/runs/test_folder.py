@@ -9,12 +9,12 @@ import jax
 import numpy as np
 import pytest
 
-from mccpo.methods import Snapshot, method_spec, train_tabular
-from mccpo.methods.engine import Arrays, to_arrays
 from mccpo.env import FiniteEnvironment, make
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
+from mccpo.methods import Snapshot, method_spec, train_tabular
+from mccpo.methods.engine import Arrays, to_arrays
 from mccpo.runs.curves import read_curves
 from mccpo.runs.folder import RunFolder, load_policies, read_checkpoint
 

@@ -142,8 +142,6 @@ def _states(concepts: int, horizon: int) -> str:
     return f"{horizon}·2^{concepts}" if concepts > 30 else str(horizon * 2**concepts)
 
 
-
-
 def check_reward(name: str, value: float) -> None:
     """Refuses a reward that is not a positive number of a sensible size."""
     if not 0 < value <= MOST_REWARD:
