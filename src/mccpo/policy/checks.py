@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mccpo.errors import InputError
 from mccpo.policy.arrays import Array
 
-PerConcept: TypeAlias = float | Float[Array, " concepts"]
+PerConcept: TypeAlias = Float[Array, ""] | Float[Array, " concepts"]
 """One number for all concepts, or one for each."""
 PER_CONCEPT = ("K0", "eta", "guess", "slip", "ease", "success", "failure")
 """The parameters of tutors that can be such."""

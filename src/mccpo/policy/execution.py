@@ -25,7 +25,7 @@ def unfiltered(
     """The policy as it is, which never takes the no-op."""
     del allowed
     xp = namespace(probs)
-    return xp.concatenate([probs, xp.zeros_like(probs[..., :1])], axis=-1)
+    return xp.concatenate([probs, xp.zeros((*probs.shape[:-1], 1), dtype=probs.dtype)], axis=-1)
 
 
 def blocked(

@@ -143,11 +143,12 @@ def _sum_at(
     concept: Int[np.ndarray, " edges"], values: Float[Array, "node edges batch"], concepts: int
 ) -> Float[Array, "node concepts batch"]:
     """The sum of the values that go to each concept."""
-    zeros = namespace(values).zeros((values.shape[0], concepts, values.shape[2]), dtype=values.dtype)
-    if isinstance(zeros, np.ndarray):
-        np.add.at(zeros, (slice(None), concept), values)
-        return zeros
-    return zeros.at[:, concept].add(values)  # arrays of JAX do not change in place
+    sums = namespace(values).zeros((values.shape[0], concepts, values.shape[2]), dtype=values.dtype)
+    if not isinstance(sums, np.ndarray):
+        return sums.at[:, concept].add(values)  # arrays of JAX do not change in place
+    for edge, to in enumerate(concept):
+        sums[:, to] += values[:, edge]
+    return sums
 
 
 def _on_nodes(

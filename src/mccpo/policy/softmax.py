@@ -29,15 +29,6 @@ class Masked(NamedTuple):
     degenerate: Bool[Array, "*batch"]
 
 
-class _Weights(NamedTuple):
-    """The softmax before it is normalised: weights e^`shifted` inside the mask, and their sum."""
-
-    shifted: Float[Array, "*batch actions"]
-    weights: Float[Array, "*batch actions"]
-    total: Float[Array, "*batch 1"]
-    usable: Bool[Array, "*batch 1"]
-
-
 def masked_softmax(
     logits: Float[Array, "*batch actions"], mask: Bool[Array, "*batch actions"], axis: int = -1
 ) -> Masked:
@@ -48,9 +39,17 @@ def masked_softmax(
     array([0.5, 0. , 0.5])
     """
     xp = namespace(logits)
-    shifted, weights, total, usable = _weights(logits, mask, axis)
+    inside = xp.where(mask, logits, -xp.inf)
+    # Not by the maximum: a compiled one may pass over NaN.
+    usable = (inside < xp.inf).all(axis=axis, keepdims=True) & (inside > -xp.inf).any(axis=axis, keepdims=True)
+    # Logits that are NaN or infinite must not leak into the maximum or the gradient.
+    clean = xp.where(usable, inside, 0.0)
+    alive = mask & (clean > -xp.inf)
+    shifted, weights = _weighed(clean, axis)
+    weights = xp.where(alive, weights, 0.0)
+    total = weights.sum(axis=axis, keepdims=True)
     total = xp.where(total > 0, total, 1.0)  # 0 where nothing is ready
-    log_probs = xp.where(mask, shifted - xp.log(total), -xp.inf)
+    log_probs = xp.where(alive, shifted - xp.log(total), -xp.inf)
     return Masked(weights / total, log_probs, ~xp.squeeze(usable, axis=axis))
 
 
@@ -63,22 +62,20 @@ def masked_probabilities(
     array([1., 0.])
     >>> masked_probabilities(np.array([0.0, np.nan]), np.array([True, True]))
     """
-    _, weights, total, usable = _weights(logits, mask, -1)
-    return weights / total if usable else None
-
-
-def _weights(logits: Float[Array, "*batch actions"], mask: Bool[Array, "*batch actions"], axis: int) -> _Weights:
     xp = namespace(logits)
-    inside = xp.where(mask, logits, -xp.inf)
-    # NaN wins every maximum: no NaN and no +inf inside the mask, and not -inf throughout it, nor an empty mask.
-    usable = xp.isfinite(inside.max(axis=axis, keepdims=True))
-    # Logits that may be NaN or infinite must not leak into the maximum or the gradient.
-    clean = xp.where(usable, inside, 0.0)
-    top = clean.max(axis=axis, keepdims=True)
-    with np.errstate(over="ignore"):  # two logits can lie further apart than any float: then the lesser weighs nothing
-        shifted = clean - top
-    weights = xp.where(mask, xp.exp(shifted), 0.0)
-    return _Weights(shifted, weights, weights.sum(axis=axis, keepdims=True), usable)
+    _, weights = _weighed(xp.where(mask, logits, -xp.inf), -1)
+    total = weights.sum()
+    return weights / total if total > 0 else None  # NaN in every case in which there is no distribution
+
+
+def _weighed(
+    logits: Float[Array, "*batch actions"], axis: int
+) -> tuple[Float[Array, "*batch actions"], Float[Array, "*batch actions"]]:
+    """How far each logit lies below the highest, and what it weighs in the softmax: 1 for the highest."""
+    # Two logits can lie further apart than any float: then the lesser weighs nothing. Two infinities give NaN.
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted = logits - logits.max(axis=axis, keepdims=True)
+    return shifted, namespace(logits).exp(shifted)
 
 
 def mix(

@@ -66,18 +66,18 @@ def write_certificate(
 
 def digest(standing: Standing) -> str:
     """SHA-256 of a standing: K and the counts as little-endian 64-bit numbers, then t, the last action, the mask."""
-    whole = hashlib.sha256(standing.K.astype("<f8").tobytes())
-    whole.update(standing.practised.astype("<i8").tobytes())
+    whole = hashlib.sha256(standing.K.astype("<f8", copy=False).tobytes())
+    whole.update(standing.practised.astype("<i8", copy=False).tobytes())
     last = -1 if standing.last is None else standing.last
     whole.update(f"{standing.t},{last},{standing.previous is not None}".encode())
     if standing.previous is not None:
-        whole.update(standing.previous.astype(np.uint8).tobytes())
+        whole.update(standing.previous.view(np.uint8).tobytes())
     return whole.hexdigest()
 
 
 def digest_of_chances(chances: Float[np.ndarray, " actions+1"]) -> str:
     """SHA-256 of the chances of all actions and the no-op, as little-endian single-precision numbers."""
-    return hashlib.sha256(chances.astype("<f4").tobytes()).hexdigest()
+    return hashlib.sha256(chances.astype("<f4", copy=False).tobytes()).hexdigest()
 
 
 def frontier_mask(release: Release, standing: Standing, ready: bytes) -> Bool[np.ndarray, " concepts"]:
@@ -89,4 +89,5 @@ def frontier_mask(release: Release, standing: Standing, ready: bytes) -> Bool[np
 
 
 def _frontier(release: Release, standing: Standing, ready: bytes) -> list[str]:
-    return [release.concepts[at] for at in np.flatnonzero(frontier_mask(release, standing, ready))]
+    concepts = release.concepts
+    return [concepts[at] for at in frontier_mask(release, standing, ready).nonzero()[0].tolist()]

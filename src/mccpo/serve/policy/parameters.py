@@ -83,14 +83,19 @@ def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
         raise InputError(f"a policy of {environment!r} cannot be served", fix=f"serve one of {', '.join(TUTORS)}")
     text = json.dumps(parameters["curriculum"])
     curriculum = Curriculum.from_raw(json_format.parse(text.encode(), "the curriculum"))
-    scalars = ("theta", "unready_gain", "novelty_span", "gamma")
     try:
         return Tutor(
             environment=str(environment),
             curriculum=curriculum,
             activities=chosen_activities(_activity(entry) for entry in parameters["activities"]),
-            **{name: for_each_concept(parameters[name], len(curriculum)) for name in ("K0", "eta", "guess", "slip")},
-            **{name: _as_float(parameters[name]) for name in scalars},
+            K0=for_each_concept(parameters["K0"], len(curriculum)),
+            eta=for_each_concept(parameters["eta"], len(curriculum)),
+            guess=for_each_concept(parameters["guess"], len(curriculum)),
+            slip=for_each_concept(parameters["slip"], len(curriculum)),
+            theta=_as_float(parameters["theta"]),
+            unready_gain=_as_float(parameters["unready_gain"]),
+            novelty_span=_as_float(parameters["novelty_span"]),
+            gamma=_as_float(parameters["gamma"]),
             horizon=parameters["horizon"],
             prices=Prices(*(_as_float(parameters[name]) for name in Prices._fields)),
             realised=parameters.get("costs_on", "expected") == "realised",

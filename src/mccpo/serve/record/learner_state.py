@@ -91,7 +91,7 @@ def observe(
     novelty = novelty_of(standing.practised, release.tutor.novelty_span)
     time = np.array([min(standing.t / release.horizon, 1.0)])
     features = release.tutor.layout.flatten(Features(standing.K, novelty, last, ready, (), time), np.float64)
-    return features, np.repeat(ready, len(release.activities))
+    return features, ready.repeat(len(release.activities))
 
 
 def taken(release: Release, standing: Standing, action: int) -> Standing:

@@ -12,8 +12,9 @@ from scipy import stats
 
 from mccpo.curriculum import Curriculum, frontier
 from mccpo.env import make
-from mccpo.methods import REFUSAL, masked_softmax, method_arrays, method_spec, mix, sample, sample_gumbel
+from mccpo.methods import method_arrays, method_spec, sample_gumbel
 from mccpo.methods.mc_cpo.tabular import rollout
+from mccpo.policy import REFUSAL, masked_probabilities, masked_softmax, mix, sample
 
 SIZE = 7  # one shape for every drawn case, so that jax compiles once
 EXTREME = [math.inf, -math.inf, math.nan, 1e30, -1e30, 3e38, -3e38, 1e-40, -1e-40, 0.0]
@@ -70,6 +71,14 @@ def test_what_is_flagged_and_what_is_not(softmax, logits, mask, probs, degenerat
     found = softmax(np.array(logits, np.float32), np.array(mask, bool))
     assert np.asarray(found.probs).tolist() == probs
     assert bool(found.degenerate) is degenerate
+
+
+@given(rows, masks)
+def test_probabilities_of_one_learner_are_the_same_to_the_bit_or_none(logits, mask):
+    for row in (logits, logits.astype(np.float64)):
+        expected, found = masked_softmax(row, mask), masked_probabilities(row, mask)
+        assert (found is None) == bool(expected.degenerate)
+        assert found is None or found.tobytes() == expected.probs.tobytes()
 
 
 def test_rows_of_a_batch_do_not_touch_each_other():
