@@ -9,13 +9,12 @@ import jax
 import numpy as np
 import pytest
 
-from mccpo.methods import NeuralPlan
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.env.tutor import Tutor
-from mccpo.experiments import Options, Session
-from mccpo.experiments import neural
+from mccpo.experiments import Options, Session, neural
+from mccpo.methods import NeuralPlan
+from mccpo.methods.gradient.rollout import Sizes
 from mccpo.runs import cache as module
 from mccpo.runs.cache import Cache, anchor_key, prune
 

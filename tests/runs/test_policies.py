@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.methods import METHODS, as_numbers, execute, masked_softmax
-from mccpo.methods.gradient.rollout import network_of
 from mccpo.curriculum import Curriculum
 from mccpo.env import Activity, Group, make
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.exact import Values
 from mccpo.experiments import evaluate
-from mccpo.runs.policies import Policies, describe_environment, read_policies, rebuild_environment, write_policies
-from mccpo.runs.folder import RunFolder, load_policies
 from mccpo.files import dump_json
+from mccpo.methods import METHODS, as_numbers, execute, masked_softmax
+from mccpo.methods.gradient.rollout import network_of
+from mccpo.runs.folder import RunFolder, load_policies
+from mccpo.runs.policies import Policies, describe_environment, read_policies, rebuild_environment, write_policies
 
 MINE = Curriculum.from_edges(
     [("counting", "adding"), ("adding", "multiplying")], demand={"counting": 0.1, "adding": 1 / 3, "multiplying": 0.9}

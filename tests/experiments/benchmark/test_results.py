@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from mccpo.env import make
-from mccpo.evaluation.metrics import slack_of
+from mccpo.evaluation.policy import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.overall import relative

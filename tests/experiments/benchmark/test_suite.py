@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation import hypervolume
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.environments import NoData, World
 from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
