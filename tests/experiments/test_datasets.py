@@ -1,5 +1,6 @@
 """The tables from logs: on made-up files of each release's schema, and on real data where it is at hand."""
 
+import json
 import os
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from mccpo.experiments.paper import from_logs as data
 from mccpo.experiments.prepare import datasets
 from mccpo.experiments.prepare.build import Choices, prepare
 from mccpo.experiments.prepare.datasets import DATASETS, retained
+from mccpo.files import dump_json
 from mccpo.logs.responses_by_concept import responses_by_concept
 from mccpo.logs.synthetic.generate import generate
 from mccpo.methods import NeuralPlan
+from mccpo.runs.results import Results
 
 FORMATS = {"junyi": "junyi-2020", "xes3g5m": "xes3g5m"}
 
@@ -43,11 +46,12 @@ def test_a_table_from_logs(name, made, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=2))
     monkeypatch.setattr(neural, "train_neural", untrained)
     monkeypatch.setattr(neural, "EVALUATION_EPISODES", 8)
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     kept = []
     options = Options(methods=("unconstrained", "mc-cpo"))
     produced = data.produce(name, made, options, Session(keep=kept.append))
-    results, part = produced.results, f"{name} κ=0.9"
+    results, part = produced.results.as_json(), f"{name} κ=0.9"
+    assert dump_json(Results.parse(json.loads(dump_json(results))).as_json()) == dump_json(results)
     assert list(results["settings"]) == [part, f"{part}, judged by others"]
     assert list(produced.curves) == [one.part for one in kept[:1]] == [part]
     here, there = results["settings"].values()

@@ -20,6 +20,11 @@ from .benchmark_folder import SEEDS, made_up, view_from
 from .benchmark_page import Tables
 
 
+def summarise(seeds):
+    """A summary as results of a benchmark have it."""
+    return evaluation.summarise(seeds).as_json()
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (made_up(tmp_path_factory.mktemp("benchmark")) / "results.json").read_text()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy
-from mccpo.evaluation.metrics import slack_of
+from mccpo.evaluation.policy import slack_of
 from mccpo.experiments.benchmark.problem import Posed
 
 from mccpo.env import TrainTest, make

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation import hypervolume
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.agent_rows import AgentRow
 from mccpo.experiments.benchmark.pairs import Benchmark

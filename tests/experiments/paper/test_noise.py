@@ -1,4 +1,4 @@
-"""The noise table in small: what is judged, what the gate lets through, and that the paper's claim is answered."""
+"""The noise table in small: what is evaluated, what the gate lets through, and that the paper's claim is answered."""
 
 import json
 
@@ -31,7 +31,7 @@ def results(kept):
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
         patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
         produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
-    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+    return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def kinds(results):
     return results["noise"]["tutor-15 κ=0.9"]["kinds"]
 
 
-def test_every_kind_and_level_is_judged(results, kinds):
+def test_every_kind_and_level_is_evaluated(results, kinds):
     assert results["table"] == "noise"
     assert list(results["settings"]) == [f"tutor-15 κ=0.9 σ={sigma:g}" for sigma in (0, 0.05, 0.1, 0.2)]
     assert {kind: [level["level"] for level in levels] for kind, levels in kinds.items()} == {
@@ -78,9 +78,9 @@ def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(
     budgets = anchored.budgets(0.9, {})
     setting = results["settings"]["tutor-15 κ=0.9 σ=0"]
     assert setting["budgets"] == pytest.approx(budgets)
-    for metric, cell in neural.measured(anchored, free, budgets).items():
+    for metric, summary in neural.measured(anchored, free, budgets).items():
         ours = setting["rows"]["unconstrained"][metric]["per_seed"]
-        np.testing.assert_allclose(ours, cell["per_seed"], rtol=1e-5, err_msg=metric)
+        np.testing.assert_allclose(ours, summary.per_seed, rtol=1e-5, err_msg=metric)
 
 
 def test_the_gate_lets_through_what_the_estimate_overrates_and_nothing_else(kinds):
@@ -137,13 +137,13 @@ def test_satisfaction_must_hold_at_every_level_of_noise():
     assert not noise.claimed("here", ours).holds
 
 
-def test_other_methods_are_judged_when_asked_for(monkeypatch):
+def test_other_methods_are_evaluated_on_request(monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     monkeypatch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
     monkeypatch.setattr(noise, "KINDS", {kind: dict(list(levels.items())[:1]) for kind, levels in KINDS.items()})
     results = noise.produce(Options(methods=("post-hoc",), parameters=SHORT, kappa=(0.9,)), Session()).results
-    assert [set(part["rows"]) for part in results["settings"].values()] == [{"post-hoc"}]
-    assert results["claims"] == []
+    assert [set(setting.rows) for setting in results.settings] == [{"post-hoc"}]
+    assert results.claims == ()
 
 
 def test_budgets_are_set_by_kappa():

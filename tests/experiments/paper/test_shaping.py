@@ -46,7 +46,7 @@ def results(trainings, kept):
         patch.setattr(shaping, "WEIGHTS", FEW)
         options = Options(parameters={"horizon": 12}, kappa=(0.9, 0.7))
         produced = shaping.produce(options, Session(keep=kept.append))
-    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+    return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
 
 def test_a_weight_scales_the_papers_prices_or_is_lambda():

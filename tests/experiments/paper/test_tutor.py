@@ -23,14 +23,14 @@ def untrained(env, methods, _budgets, plan, **_):
 def test_levels_that_differ_in_a_late_digit_are_parts_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=1))
     monkeypatch.setattr(neural, "train_neural", untrained)
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     kept, stages = [], []
     options = Options(methods=("mc-cpo",), parameters={"horizon": 4}, kappa=(5.0, 5.0000001))
     session = Session(progress=lambda stage, _: stages.append(stage.label), keep=kept.append)
     produced = tutor.produce("tutor-15", (), options, session)
     names = ["tutor-15 κ=5.0", "tutor-15 κ=5.0000001"]
-    assert list(produced.results["settings"]) == list(produced.curves) == names
-    assert produced.results["parts"] == {name: name for name in names}
+    assert [setting.name for setting in produced.results.settings] == list(produced.curves) == names
+    assert produced.results.parts == {name: name for name in names}
     assert stages == ["tutor-15 unconstrained", *names]
     write_policies(tmp_path, kept)
     first, second = read_policies(tmp_path)

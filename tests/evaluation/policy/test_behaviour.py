@@ -1,10 +1,10 @@
-"""What a tutor does, against policies whose every step is known."""
+"""What a policy does, against policies whose every step is known."""
 
 import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.evaluation.behaviour import as_json, by_group, conduct
+from mccpo.evaluation.policy import by_group, observe
 from mccpo.methods import evaluate_neural, method_spec
 from mccpo.methods.gradient.rollout import network_of
 
@@ -23,7 +23,7 @@ def always(env, action):
 def first():
     """The tutor that repeats the first concept for ever."""
     env = make("tutor-15")
-    return env, conduct(env, FREE, always(env, 0), episodes=3, seed=0)
+    return env, observe(env, FREE, always(env, 0), episodes=3, seed=0)
 
 
 def test_mastery_follows_what_is_taught(first):
@@ -45,21 +45,21 @@ def test_what_never_opens_counts_as_the_horizon(first):
 def test_a_concept_unlocks_at_the_step_it_becomes_ready():
     """Concept 4 needs 1 alone, and 0.92^n · 0.8 ≤ 0.3 first holds at n = 12: it is ready as step 12 begins."""
     env = make("tutor-15")
-    seen = conduct(env, FREE, always(env, 1), episodes=3, seed=0)
+    seen = observe(env, FREE, always(env, 1), episodes=3, seed=0)
     assert seen.ready[:, 4].argmax() == 12
     np.testing.assert_allclose(seen.unlock, (12 + 11 * env.horizon) / 15)
 
 
 def test_activities_are_told_by_their_concept():
     env = make("tutor-15", activities=("hint", "practice"), horizon=20)
-    seen = conduct(env, FREE, always(env, 5), episodes=2, seed=0)  # concept 2 by practice
+    seen = observe(env, FREE, always(env, 5), episodes=2, seed=0)  # concept 2 by practice
     assert (seen.chosen[:, 2] == 1).all()
     assert seen.ready.shape == (20, 15)
 
 
 def test_groups_fare_as_they_learn():
     env = make("tutor-15-bkt")
-    seen = conduct(env, FREE, always(env, 14), episodes=300, seed=0)
+    seen = observe(env, FREE, always(env, 14), episodes=300, seed=0)
     fared = by_group(env, seen)
     assert list(fared) == ["all", "fast", "typical", "slow"]
     steps = np.bincount(seen.group, minlength=3)
@@ -75,16 +75,8 @@ def test_a_tutor_without_groups_has_everyone(first):
     assert list(by_group(env, seen)) == ["all"]
 
 
-def test_what_is_watched_is_worth_what_is_judged(first):
+def test_observed_episodes_are_worth_what_evaluation_says(first):
     env, seen = first
-    judged = evaluate_neural(env, [FREE], always(env, 0)[None, None], episodes=3, seed=0)
-    np.testing.assert_allclose(seen.episodes.ret, judged.ret[0, 0], rtol=1e-6)
-    np.testing.assert_allclose(seen.episodes.costs, judged.costs[0, 0], rtol=1e-6)
-
-
-def test_the_json_has_rows_of_time_and_columns_of_concepts(first):
-    env, seen = first
-    found = as_json(env, seen)
-    assert len(found["mastery"]) == 101
-    assert len(found["ready"]) == len(found["chosen"]) == 100
-    assert {len(row) for key in ("mastery", "ready", "chosen") for row in found[key]} == {len(found["concepts"])}
+    evaluated = evaluate_neural(env, [FREE], always(env, 0)[None, None], episodes=3, seed=0)
+    np.testing.assert_allclose(seen.episodes.ret, evaluated.ret[0, 0], rtol=1e-6)
+    np.testing.assert_allclose(seen.episodes.costs, evaluated.costs[0, 0], rtol=1e-6)

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.report.results import Results
-from mccpo.report.tables.cells import certificate_text
-from mccpo.report.tables.supplement import certificate
+from mccpo.runs.results import Results
 
 CELL = {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}
 CONDUCT = {"concepts": ["a", "b"], "mastery": [[0, 0], [0.5, 0]], "ready": [[1, 0]], "chosen": [[1, 0]]}
@@ -66,9 +64,9 @@ def test_what_cannot_be_met_is_found_wherever_it_is_said_and_said_once() -> None
     verdict = {"what": "no policy meets c3 ≤ 5.71"}
     fronts = {method: [{"kappa": 0.3, "infeasible": verdict}, {"kappa": 0.9, "return": 1.0}] for method in ("m", "n")}
     settings = {"κ=0.2": {"rows": {}, "infeasible": verdict}, "κ=0.9": {"rows": {"m": {"return": CELL}}}}
-    found = Results.parse({"table": "t", "settings": settings, "fronts": fronts, "infeasible": verdict}).infeasible
+    found = Results.parse({"table": "t", "settings": settings, "fronts": fronts, "infeasible": verdict}).unmet
     assert [where for where, _ in found] == ["", "κ=0.2", "κ=0.3"]
-    assert [where for where, _ in Results.parse(table(infeasible=verdict)).infeasible] == [""]
+    assert [where for where, _ in Results.parse(table(infeasible=verdict)).unmet] == [""]
 
 
 def test_levels_of_noise_come_in_order_by_environment_or_without() -> None:
@@ -80,19 +78,11 @@ def test_levels_of_noise_come_in_order_by_environment_or_without() -> None:
 
 
 def test_rounding_may_leave_a_share_a_little_outside() -> None:
-    found = Results.parse(table(conduct=conduct(chosen=[[1.00001, -0.00001]]))).settings[0].more.conduct["m"]
+    found = Results.parse(table(conduct=conduct(chosen=[[1.00001, -0.00001]]))).settings[0].supplement.behaviour["m"]
     assert found.chosen.tolist() == [[1.0, 0.0]]
-
-
-def test_a_certificate_names_the_part_that_it_is_about() -> None:
-    raw = {"confidence": 0.95, "passed": True, "method": "mc-cpo", "part": "tutor-15 κ=5.0", "episodes": 2000}
-    about = "(MC-CPO of tutor-15 κ=5.0 in 2,000 fresh episodes"
-    assert f"{about})." in certificate_text(certificate(raw, "here"))
-    noisy = certificate_text(certificate({**raw, "estimation_error": 0.1}, "here"))
-    assert f"{about} with mastery seen with an error of σ = 0.1)." in noisy
 
 
 def test_levels_that_differ_in_a_late_digit_are_told_apart() -> None:
     points = [{"kappa": kappa, "infeasible": {"what": "no"}} for kappa in (0.3, 0.30000001)]
-    found = Results.parse(table(fronts={"m": points})).infeasible
+    found = Results.parse(table(fronts={"m": points})).unmet
     assert [where for where, _ in found] == ["κ=0.3", "κ=0.30000001"]

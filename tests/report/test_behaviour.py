@@ -1,4 +1,4 @@
-"""The map of what a tutor does: read back from its markup, it is the data."""
+"""The map of what a policy does: read back from its markup, it is the data."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mccpo.report.figures.behaviour import conduct
+from mccpo.report.figures.behaviour import behaviour
 from mccpo.report.figures.panels import Group
 from mccpo.report.page.html import render
-from mccpo.report.tables.supplement import Supplement
+from mccpo.runs.results import Results, Supplement
 
 CONCEPTS, STEPS = 5, 12
 _RECTANGLE = re.compile(r"M(\S+) (\S+?)h(\S+?)v(\S+?)h-(\S+?)z")
 
 
 def made_up(seed: int = 0, concepts: int = CONCEPTS, steps: int = STEPS) -> dict[str, Any]:
-    """A conduct without any rhyme or reason: nothing in it can come out right by accident."""
+    """A behaviour without any rhyme or reason: nothing in it can come out right by accident."""
     rng = np.random.default_rng(seed)
     return {
         "concepts": [f"v{concept}" for concept in range(concepts)],
@@ -31,8 +31,8 @@ def made_up(seed: int = 0, concepts: int = CONCEPTS, steps: int = STEPS) -> dict
 
 
 def drawn(**methods: dict[str, Any]) -> Group:
-    found = Supplement.parse({"conduct": methods}, "t").conduct
-    group = conduct(found, (f"f{number}" for number in count()))
+    by_method = Supplement.parse({"conduct": methods}, "t").behaviour
+    group = behaviour(by_method, (f"f{number}" for number in count()))
     assert group is not None
     return group
 
@@ -131,10 +131,11 @@ def test_concepts_are_text_wherever_they_come_from(tutor: dict[str, Any]) -> Non
     hostile = "<script>alert(1)</script>"
     for one in tutor["conduct"].values():
         one["concepts"][0] = hostile
-    page = render([tutor], [None], manifest=None)
+    page = render([Results.parse(tutor)], [None], manifest=None)
     assert "<script" not in page
     assert "&lt;script&gt;" in page
 
 
-def test_without_conduct_there_is_no_figure() -> None:
-    assert conduct({}, iter(())) is None
+def test_without_behaviour_there_is_no_figure() -> None:
+    assert behaviour({}, iter(())) is None
+    assert behaviour(None, iter(())) is None
