@@ -95,7 +95,7 @@ def seeds(cell: CellView, name: str) -> Html:
 
 def score(pair: Pair, measure: Measure, *notes: Html) -> Html:
     """A score of a method on an environment, its mean and spread; none where no seed came to anything."""
-    scored = pair.score(measure) if any(cell.done for cell in pair.cells) else None
+    scored = pair.score(measure) if any(cell.seeds_done for cell in pair.cells) else None
     if scored is None:
         return missing()
     deviation = "" if scored.shown_std is None else f" ± {scored.std:.3f}"
@@ -162,9 +162,9 @@ def text(words: str) -> Html:
 
 def link(cell: CellView | None, shown: str) -> Html:
     """A number as a link to the run behind it, where its folder is there."""
-    if cell is None or not cell.folder or shown == NONE:
+    if cell is None or not cell.link or shown == NONE:
         return join(shown)
-    return el("a", shown, href=cell.folder)
+    return el("a", shown, href=cell.link)
 
 
 def unbroken(words: str) -> str:

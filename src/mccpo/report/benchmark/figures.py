@@ -173,7 +173,7 @@ def _near(
 ) -> dict[str, tuple[float, float]]:
     """The part of the plane where those drawn in colour keep to the budgets, or try to; nothing where hardly any do."""
     left, right = min(environment.budgets) - 0.1, max(environment.budgets) + 0.06
-    cells = [cell.metrics for pair in pairs for cell in pair.cells if cell.done]
+    cells = [cell.metrics for pair in pairs for cell in pair.cells if cell.seeds_done]
     points = [(values["cost_share"].mean, values["share"].mean) for values in cells if "share" in values]
     heights = [y for x, y in [*points, *exact] if left <= x <= right]
     if len(heights) < 2:

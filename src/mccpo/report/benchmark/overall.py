@@ -152,7 +152,7 @@ def _best_on(view: BenchmarkView, method: str) -> Html:
 
 
 def _unready(view: BenchmarkView, method: str) -> Html:
-    rates = [cell.metrics["prerequisite_violation_rate"].mean for cell in _cells(view, method) if cell.done]
+    rates = [cell.metrics["prerequisite_violation_rate"].mean for cell in _cells(view, method) if cell.seeds_done]
     return entry.number(sum(rates) / len(rates) if rates else None, numbers.share)
 
 

@@ -55,7 +55,7 @@ def view_of(results: BenchmarkResults, folder: Path | None = None, worst: Worst 
         improvement=results.findings.improvement.get(OUR_METHOD, {}),
         unseen=results.unseen,
         seconds=results.seconds,
-        linked=any(cell.folder for cell in cells),
+        linked=any(cell.link for cell in cells),
     )
 
 
@@ -77,18 +77,9 @@ def _over_environments(results: BenchmarkResults) -> tuple[Mapping[str, Aggregat
 def _cell_view(folder: Path | None, cell: Cell, worst: Worst, seeds: int) -> CellView:
     there = bool(folder and cell.folder and (folder / cell.folder).is_dir())
     return CellView(
-        environment=cell.environment,
-        method=cell.method,
-        kind=cell.kind,
-        kappa=cell.kappa,
-        status=cell.status,
-        why=cell.why,
-        seconds=cell.seconds,
-        folder=f"{cell.folder}/" if there else "",
-        metrics=cell.metrics,
+        **vars(cell),
+        link=f"{cell.folder}/" if there else "",
         worst=worst.get((cell.environment, cell.method, cell.kappa), {}),
-        done=cell.seeds_done,
-        seeds_met=cell.seeds_met,
         seeds=seeds,
     )
 

@@ -52,7 +52,7 @@ def constraints(environment: EnvironmentView) -> Html:
         entry.Head("ΔK"),
         entry.Head("RHSI", ascending=True),
     ]
-    done = [cell for pair in environment.ranked for cell in pair.cells if cell.done]
+    done = [cell for pair in environment.ranked for cell in pair.cells if cell.seeds_done]
     rows = [entry.row(cell.method, _cell(environment, cell, costs)) for cell in done]
     return join(_levels(environment), entry.table(heads, rows, "cells"))
 
@@ -70,12 +70,12 @@ def exact(environment: EnvironmentView) -> Html:
             heads.append(entry.Head(metric_label(f"J_{cost}"), limit, ascending=True))
     rows = []
     for pair in environment.ranked:
-        if not any(cell.done for cell in pair.cells):
+        if not any(cell.seeds_done for cell in pair.cells):
             continue
         cells = [entry.method_head(pair.method, pair.kind)]
         for kappa in environment.budgets:
             cell = pair.at(kappa)
-            known = cell is not None and cell.done
+            known = cell is not None and cell.seeds_done
             cells += [_share(cell), *(_cost(environment, cell, cost) for cost in costs)] if cell and known else []
             cells += [] if known else [entry.missing()] * (1 + len(costs))
         rows.append(entry.row(pair.method, cells))
@@ -133,7 +133,7 @@ def _asked(pair: Pair | None, met: Measured | None, share: Measured | None) -> H
 
 
 def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> list[Html]:
-    cells = [cell for cell in pair.cells if cell.done]
+    cells = [cell for cell in pair.cells if cell.seeds_done]
     note = "best that meets the rest" if environment.unmet else "best that meets all"
     best = [el("small", part, class_="better") for part in (note, level_count(environment.keeping)) if part]
     return [
@@ -150,7 +150,7 @@ def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> 
 
 def _return(cell: CellView | None) -> Html:
     """The return, and below it how many seeds meet the budgets."""
-    if cell is None or not cell.done:
+    if cell is None or not cell.seeds_done:
         return entry.missing()
     measured = cell.metrics["return"]
     below = f"{entry.mark(cell.met)} {cell.seeds_met}/{cell.seeds}"

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mccpo.evaluation import hypervolume
-from mccpo.runs.benchmark import Measured, Optimum
+from mccpo.runs.benchmark import Cell, Measured, Optimum
 
 TIED = 1e-9  # scores that differ by less do so by rounding
 
@@ -18,35 +18,24 @@ Measure: TypeAlias = Literal["hypervolume", "kept"]
 """What a method is scored by on an environment, over all κ."""
 
 
-@dataclass(frozen=True)
-class CellView:
-    """One method on one environment at one κ.
+@dataclass(frozen=True, kw_only=True)
+class CellView(Cell):
+    """A cell, and what its table shows of it.
 
     **Fields:**
 
-    - `metrics`: every metric over the seeds that are done; `worst`: the largest of each `J_` over these seeds.
-    - `done`, `seeds_met`, `seeds`: how many seeds came to something, kept within every budget (τ = 0), and there were.
-    - `folder`: where its numbers come from, relative to the page; empty where there is no such folder.
+    - `link`: the folder that its numbers come from, relative to the page; empty where there is no such folder.
+    - `worst`: the largest of each `J_` over the seeds that are done. `seeds`: how many seeds there were.
     """
 
-    environment: str
-    method: str
-    kind: str
-    kappa: float
-    status: str
-    why: str
-    seconds: float | None
-    folder: str
-    metrics: Mapping[str, Measured]
+    link: str
     worst: Mapping[str, float]
-    done: int
-    seeds_met: int
     seeds: int
 
     @property
     def met(self) -> bool:
         """Whether every seed came to something and kept within every budget."""
-        return self.done > 0 and self.seeds_met == self.seeds
+        return self.seeds_done > 0 and self.seeds_met == self.seeds
 
 
 @dataclass(frozen=True)
@@ -106,7 +95,7 @@ class Pair:
     @property
     def from_nothing(self) -> float:
         """The mean hypervolume of the plane that begins at no cost; that of the benchmark begins at the smallest κ."""
-        done = [cell.metrics for cell in self.cells if cell.done == cell.seeds and "share" in cell.metrics]
+        done = [cell.metrics for cell in self.cells if cell.seeds_done == cell.seeds and "share" in cell.metrics]
         if not done:
             return 0.0
         x, y = (np.array([metrics[name].per_seed for metrics in done]).T for name in ("cost_share", "share"))
@@ -129,7 +118,7 @@ class Pair:
         An outside agent is seen only through what it does. A rule has the same exact values in every seed: where they
         differ, it remembers the episode, and was played.
         """
-        returns = [cell.metrics["return"].per_seed for cell in self.cells if cell.done]
+        returns = [cell.metrics["return"].per_seed for cell in self.cells if cell.seeds_done]
         return self.kind == "outside" or (self.kind == "tutor" and any(len(set(seeds)) > 1 for seeds in returns))
 
     def at(self, kappa: float) -> CellView | None:

@@ -138,7 +138,7 @@ def status(pair: Pair) -> str:
     cell = pair.failed
     if cell is None:
         return ""
-    some = f" in {cell.seeds - cell.done} of {cell.seeds} seeds" if 0 < cell.done < cell.seeds else ""
+    some = f" in {cell.seeds - cell.seeds_done} of {cell.seeds} seeds" if 0 < cell.seeds_done < cell.seeds else ""
     return f"{STATUS.get(cell.status, cell.status)}{some}"
 
 

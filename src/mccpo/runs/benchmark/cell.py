@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mccpo.runs.benchmark.fields import Fields, JsonObject
 from mccpo.runs.benchmark.measured import Measured
@@ -39,32 +39,22 @@ class Cell:
         return 0 if strict is None else round(sum(strict.per_seed))
 
     def as_json(self) -> JsonObject:
-        return {
-            "environment": self.environment,
-            "method": self.method,
-            "kind": self.kind,
-            "kappa": self.kappa,
-            "status": self.status,
-            "why": self.why,
-            "folder": self.folder,
-            "seconds": self.seconds,
-            "seeds_done": self.seeds_done,
-            **{name: measured.as_json() for name, measured in self.metrics.items()},
-        }
+        head = {field.name: getattr(self, field.name) for field in fields(Cell) if field.name != "metrics"}
+        return head | {name: measured.as_json() for name, measured in self.metrics.items()}
 
     @staticmethod
     def parse(raw: object) -> Cell:
-        fields = Fields(raw)
-        metrics = {name: value for name, value in fields.raw.items() if isinstance(value, Mapping)}
+        entries = Fields(raw)
+        metrics = {name: value for name, value in entries.raw.items() if isinstance(value, Mapping)}
         return Cell(
-            environment=fields.text("environment"),
-            method=fields.text("method"),
-            kind=fields.text("kind"),
-            kappa=fields.number("kappa"),
-            status=fields.text("status"),
-            why=fields.text("why"),
-            folder=fields.text("folder"),
-            seconds=fields.optional_number("seconds"),
-            seeds_done=fields.whole("seeds_done"),
+            environment=entries.text("environment"),
+            method=entries.text("method"),
+            kind=entries.text("kind"),
+            kappa=entries.number("kappa"),
+            status=entries.text("status"),
+            why=entries.text("why"),
+            folder=entries.text("folder"),
+            seconds=entries.optional_number("seconds"),
+            seeds_done=entries.whole("seeds_done"),
             metrics={name: Measured.parse(value) for name, value in metrics.items()},
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeAlias
 
@@ -100,17 +100,9 @@ class Row:
 
     def as_json(self) -> JsonObject:
         """The row as the results of its pair have it."""
+        apart = ("budgets", "outcome")
         return {
-            "environment": self.environment,
-            "method": self.method,
-            "kind": self.kind,
-            "kappa": self.kappa,
-            "seed": self.seed,
-            "status": self.status,
-            "why": self.why,
-            "settings": self.settings,
-            "folder": self.folder,
-            "seconds": self.seconds,
+            **{field.name: getattr(self, field.name) for field in fields(self) if field.name not in apart},
             **{f"budget_{name}": limit for name, limit in self.budgets.items()},
             **({} if self.outcome is None else self.outcome.as_json()),
         }
