@@ -17,9 +17,8 @@ from mccpo.bench.serve.load import Pupils, Tally, enrol, insert, teach
 from mccpo.bench.serve.servers import POSTGRES, Server, database_in, postgres, serving
 from mccpo.errors import InputError
 from mccpo.files import dump_json
-from mccpo.serve.api.keys import FORMAT
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
+from mccpo.serve.access import FORMAT
+from mccpo.serve.record import Store, verify
 
 LEARNERS = 10_000
 PAIRS = 2
@@ -37,7 +36,7 @@ def measure(run: Path, note: Note, learners: int = LEARNERS) -> dict[str, Any]:
     """Loads the service of a run's policy on SQLite and, where there is one, on PostgreSQL."""
     if learners < CONNECTIONS:
         raise InputError(f"--learners is {learners}", fix=f"give at least {CONNECTIONS}, one for each connection")
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "learners": learners,
         "pairs": PAIRS,
@@ -48,15 +47,17 @@ def measure(run: Path, note: Note, learners: int = LEARNERS) -> dict[str, Any]:
     }
     with tempfile.TemporaryDirectory(prefix="mccpo-bench-") as folder:
         urls = [f"sqlite:///{folder}/{name}.db" for name in ("served", "bare")]
-        found["databases"]["sqlite"] = _contest(run, urls, learners, lambda words: note(f"sqlite: {words}"))
+        result["databases"]["sqlite"] = _contest(run, urls, learners, lambda words: note(f"sqlite: {words}"))
     with ExitStack() as stack:
         server = stack.enter_context(postgres())
         if server is None:
-            found["databases"]["postgresql"] = {"missing": f"no server can be started, and {POSTGRES} names none"}
+            result["databases"]["postgresql"] = {"missing": f"no server can be started, and {POSTGRES} names none"}
         else:
             urls = [stack.enter_context(database_in(server)) for _ in range(2)]
-            found["databases"]["postgresql"] = _contest(run, urls, learners, lambda words: note(f"postgresql: {words}"))
-    return found
+            result["databases"]["postgresql"] = _contest(
+                run, urls, learners, lambda words: note(f"postgresql: {words}")
+            )
+    return result
 
 
 def _contest(run: Path, urls: list[str], learners: int, note: Note) -> dict[str, Any]:
@@ -74,38 +75,38 @@ def _contest(run: Path, urls: list[str], learners: int, note: Note) -> dict[str,
             ratios.append(speeds["served"] / speeds["bare"])
             note(f"round {turn + 1}: " + ", ".join(f"{name} {speed:,.0f}/s" for name, speed in speeds.items()))
         megabytes = service.peak_bytes / 1e6
-    with _service(run, urls[0]) as again:
-        restarted = again.start_seconds
+    with _service(run, urls[0]) as restarted:
+        restart_seconds = restarted.start_seconds
     note("replaying the record")
     figures = {name: _figures(tally) for name, tally in tallies.items()}
-    found = {
+    measured = {
         **figures,
         **{f"to_{name}": _ratios(figures["served"], figures[name]) for name in _BARE},
         "round_ratios": ratios,
-        "errors": (enrolment.errors + [one for tally in tallies.values() for one in tally.errors])[:20],
+        "errors": (enrolment.errors + [error for tally in tallies.values() for error in tally.errors])[:20],
         "unready": tallies["served"].unready[:20],
         "start_seconds": service.start_seconds,
-        "restart_seconds": restarted,
+        "restart_seconds": restart_seconds,
         "megabytes": megabytes,
         "verified": asyncio.run(_replayed(urls[0])),
     }
-    return {**found, "missed": missed(found)}
+    return {**measured, "missed": missed(measured)}
 
 
-def missed(found: dict[str, Any]) -> list[str]:
-    """What was not reached on one database: by speed, by size, or, what matters most, by being right."""
-    ratios, verified = found["to_bare"], found["verified"]
+def missed(measured: dict[str, Any]) -> list[str]:
+    """The bars that one database missed: in speed, in size or, most important, in being right."""
+    ratios, verified = measured["to_bare"], measured["verified"]
     pairs = min(verified["decisions"], verified["outcomes"])
-    start = max(found["start_seconds"], found["restart_seconds"])
+    start = max(measured["start_seconds"], measured["restart_seconds"])
     checks = {
         f"throughput is {ratios['throughput']:.2f} of the bare endpoint's": ratios["throughput"] >= BARS["throughput"],
         f"p99 is {ratios['p99']:.1f} times the bare endpoint's": ratios["p99"] <= BARS["p99"],
         f"start-up takes {start:.1f} s": start < BARS["start_seconds"],
-        f"memory is {found['megabytes']:.0f} MB": found["megabytes"] < BARS["megabytes"],
-        f"{len(found['errors'])} errors": not found["errors"],
-        f"{len(found['unready'])} decisions were not ready": not found["unready"],
+        f"memory is {measured['megabytes']:.0f} MB": measured["megabytes"] < BARS["megabytes"],
+        f"{len(measured['errors'])} errors": not measured["errors"],
+        f"{len(measured['unready'])} decisions were not ready": not measured["unready"],
         f"the record does not hold: {verified['wrong']}": verified["wrong"] is None,
-        f"only {pairs:,} pairs are on record": 2 * pairs == found["served"]["requests"],
+        f"only {pairs:,} pairs are on record": 2 * pairs == measured["served"]["requests"],
     }
     return [words for words, reached in checks.items() if not reached]
 
@@ -122,13 +123,13 @@ def _round(turn: int, service: Server, bare: Server, pupils: Pupils) -> dict[str
     """A share of the learners, and as many requests to the bare endpoints; who goes first changes."""
     share = pupils.ids[turn::ROUNDS]
     requests = 2 * PAIRS * len(share)
-    done: dict[str, Tally] = {}
+    tallies: dict[str, Tally] = {}
     for name in ("served", *_BARE) if turn % 2 == 0 else (*reversed(_BARE), "served"):
         if name == "served":
-            done[name] = asyncio.run(teach(service.port, CONNECTIONS, pupils, share, PAIRS, turn))
+            tallies[name] = asyncio.run(teach(service.port, CONNECTIONS, pupils, share, PAIRS, turn))
         else:
-            done[name] = asyncio.run(insert(bare.port, CONNECTIONS, _BARE[name], requests))
-    return done
+            tallies[name] = asyncio.run(insert(bare.port, CONNECTIONS, _BARE[name], requests))
+    return tallies
 
 
 def _service(run: Path, url: str) -> AbstractContextManager[Server]:
