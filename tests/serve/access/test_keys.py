@@ -135,7 +135,7 @@ def test_a_file_that_is_damaged_while_it_is_served_lets_nobody_in_until_it_is_me
 def test_keys_that_are_made_at_the_same_time_are_all_kept(keys):
     """By processes of their own, as those of `mccpo keys create` are."""
     code = (
-        "import sys; from pathlib import Path; from mccpo.serve.access.keys import KeyFile\n"
+        "import sys; from pathlib import Path; from mccpo.serve.access import KeyFile\n"
         "for number in range(25): KeyFile(Path(sys.argv[1])).create('a', 'client', sys.argv[2] + str(number))"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code, str(keys.path), name]) for name in "abcd"]

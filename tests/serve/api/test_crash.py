@@ -13,9 +13,7 @@ from collections import Counter
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.record import rows
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
+from mccpo.serve.record import Store, rows, verify
 
 CLIENTS, VERIFIED_EVERY = 8, 5
 
@@ -83,7 +81,7 @@ async def _on_record(url, whole):
     if whole:  # state equals the replay, every gate and certificate holds, nothing counts twice
         assert (await verify(store)).wrong is None
     async with store.reading() as connection:
-        events = [rows.event_of(row) async for row in rows.events_after(connection)]
+        events = [rows.event_from_row(row) async for row in rows.events_after(connection)]
     await store.close()
     return events
 

@@ -16,15 +16,11 @@ from mccpo.curriculum.formats import json_format
 from mccpo.env import make
 from mccpo.logs import load
 from mccpo.logs.table import read
-from mccpo.serve.api.app import create_app
-from mccpo.serve.api.settings import Settings
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service.messages import Erase, Next, Outcome, Override, Register
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.simulated import Simulated
+from mccpo.serve.api import Settings, create_app
+from mccpo.serve.policy import Releases, load_release
+from mccpo.serve.record import Store, verify
+from mccpo.serve.service import Erase, Next, Outcome, Override, Register, Service
+from mccpo.serve.service.simulated import SimulatedLearner
 
 LEARNERS, LESSONS = 16, 12
 LOCAL = "local"
@@ -46,7 +42,7 @@ def exports(release, tmp_path_factory):
     async def taught(service, number):
         labels = {"class": "3a" if number % 2 else "3b"} | ({'a, "b"': "odd"} if number == 3 else {})
         who = (await service.register(LOCAL, Register(f"learner {number}", labels))).id
-        learner = Simulated(release, 1.0, random.Random(number))
+        learner = SimulatedLearner(release, 1.0, random.Random(number))
         for lesson in range(LESSONS):
             one = await service.next(LOCAL, Next(who))
             if lesson % 5 == 4:  # the policy's own decision is left without an outcome

@@ -19,8 +19,7 @@ import pytest
 
 from mccpo.bench.serve import servers
 from mccpo.env import make
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
+from mccpo.serve.record import Store, verify
 
 QUICK = "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'busy_timeout=100'); "
 """Waits for a lock for a tenth of a second only."""

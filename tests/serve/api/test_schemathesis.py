@@ -21,13 +21,11 @@ from schemathesis.checks import (
 )
 
 from mccpo.env import make
-from mccpo.serve.api.app import create_app
-from mccpo.serve.access.keys import KeyFile
-from mccpo.serve.api.settings import Settings
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.service.service import Service
+from mccpo.serve.access import KeyFile
+from mccpo.serve.api import Settings, create_app
+from mccpo.serve.policy import Releases, load_release
+from mccpo.serve.record import Store
+from mccpo.serve.service import Service
 
 EXAMPLES = 6 if settings.default.derandomize else 12
 """Of each route, in each of the two ways."""

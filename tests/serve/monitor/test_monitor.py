@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.monitor import equity
-from mccpo.serve.monitor.equity import Estimate, Followed, ratio, time_to_unlock
-from mccpo.serve.monitor.monitor import MOST_LABELS, RECENT, Monitor
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy import learner_state as standing
+from mccpo.serve.monitor import Monitor, equity
+from mccpo.serve.monitor.equity import Estimate, LearnerRows, ratio, time_to_unlock
+from mccpo.serve.monitor.learner_table import MOST_LABELS
+from mccpo.serve.monitor.lesson_costs import Lesson
+from mccpo.serve.monitor.rates import RECENT
+from mccpo.serve.policy import learner_state, load_release
 
 ENV = make("tutor-15", concepts=6, horizon=20)
 
@@ -28,16 +29,27 @@ def monitor(release):
     return Monitor(release)
 
 
+def answered(release, state, action, correct):
+    """The state after an action and its answer."""
+    concept, activity = release.actions[action]
+    after = learner_state.after_decision(release, state, action)
+    return learner_state.after_outcome(release, after, concept, correct, activity)
+
+
+def first_lesson(release):
+    return Lesson("s", release, learner_state.initial_state(release), 0)
+
+
 def teach(monitor, learner, actions, *, session=None, correct=lambda _: True, by="policy"):
     """Lets a learner come and do actions, each with its answer."""
-    monitor.came(learner)
-    release, now = monitor.release, standing.begin(monitor.release)
+    monitor.add_learner(learner)
+    release, now = monitor.release, learner_state.initial_state(monitor.release)
     for step, action in enumerate(actions):
-        monitor.decided(learner, session or f"ses of {learner}", release, now, action, by)
-        concept, activity = release.actions[action]
-        after = standing.learnt(release, standing.taken(release, now, action), concept, correct(step), activity)
+        monitor.record_decision(learner, Lesson(session or f"ses of {learner}", release, now, action), by)
+        concept, _ = release.actions[action]
+        after = answered(release, now, action, correct(step))
         before, later = (float(one.K[release.concepts.index(concept)]) for one in (now, after))
-        monitor.answered(learner, correct=correct(step), before=before, after=later)
+        monitor.record_outcome(learner, correct=correct(step), before=before, after=later)
         now = after
     return now
 
@@ -55,13 +67,13 @@ def test_rates_count_what_they_say(monitor):
 
 def test_decoupled_are_right_answers_without_a_gain(monitor):
     for correct, before, after in [(True, 0.5, 0.5), (True, 0.5, 0.504), (True, 0.5, 0.6), (False, 0.5, 0.4)]:
-        monitor.answered("a", correct=correct, before=before, after=after)
+        monitor.record_outcome("a", correct=correct, before=before, after=after)
     assert monitor.report()["decoupling"] == {"threshold": 0.005, "count": 2, "of": 4, "rate": 0.5, "recent": 0.5}
 
 
 def test_a_recent_rate_forgets(monitor):
     for happened in [True] * 10 + [False] * RECENT:
-        monitor.answered("a", correct=happened, before=0.5, after=0.5)
+        monitor.record_outcome("a", correct=happened, before=0.5, after=0.5)
     found = monitor.report()["decoupling"]
     assert (found["count"], found["of"], found["recent"]) == (10, RECENT + 10, 0.0)
 
@@ -71,15 +83,15 @@ def test_costs_are_those_of_the_environment(monitor):
     env = ENV
     state, _ = env.reset(jax.random.key(0))
     release, spent = monitor.release, np.zeros(3)
-    now = standing.begin(release)
+    now = learner_state.initial_state(release)
     for step in range(env.horizon):
         action = int(np.flatnonzero(env.observe(state).action_mask)[step % int(env.observe(state).action_mask.sum())])
         timestep = env.step(jax.random.key(step), state, np.int32(action))
-        monitor.decided("a", "s", release, now._replace(K=np.asarray(state.K, float)), action, "policy")
-        now = standing.taken(release, now, action)
+        monitor.record_decision("a", Lesson("s", release, now._replace(K=np.asarray(state.K, float)), action), "policy")
+        now = learner_state.after_decision(release, now, action)
         spent += env.gamma**step * np.asarray(timestep.costs, float)
         state = timestep.state
-    monitor.ended("s")
+    monitor.end_session("s")
     costs = monitor.costs()
     for name, expected in zip(env.cost_names, spent, strict=True):
         assert costs[name]["session"] == pytest.approx(expected, rel=1e-5)
@@ -92,19 +104,19 @@ def test_realised_costs_are_those_of_the_environment_and_stand_beside_their_budg
     """Priced by what each answer brought, as in training; a lesson without an answer weighs nothing."""
     env = make("tutor-15-bkt", concepts=6, horizon=20, costs_on="realised")
     release = load_release(run_of(env))
-    monitor, now, spent = Monitor(release), standing.begin(release), np.zeros(3)
+    monitor, now, spent = Monitor(release), learner_state.initial_state(release), np.zeros(3)
     state, _ = env.reset(jax.random.key(0))
     step = eqx.filter_jit(env.step)
     for t in range(env.horizon):
         ready = np.flatnonzero(np.repeat(release.curriculum.ready(now.K, release.theta), len(release.activities)))
         action = int(ready[t % len(ready)])
         timestep = step(jax.random.key(t), state, np.int32(action))
-        monitor.decided("a", "s", release, now, action, "policy", at=t, decision=f"d{t}")
-        concept, activity = release.actions[action]
+        monitor.record_decision("a", Lesson("s", release, now, action), "policy", at=t, decision=f"d{t}")
+        concept, _ = release.actions[action]
         correct, at = bool(timestep.state.correct), release.concepts.index(concept)
-        after = standing.learnt(release, standing.taken(release, now, action), concept, correct, activity)
+        after = answered(release, now, action, correct)
         change = {"before": float(now.K[at]), "after": float(after.K[at])}
-        monitor.answered("a", correct=correct, at=t, decision=f"d{t}", **change)
+        monitor.record_outcome("a", correct=correct, at=t, decision=f"d{t}", **change)
         spent += env.gamma**t * np.asarray(timestep.costs, float)
         state, now = timestep.state, after
     costs = monitor.costs()
@@ -116,10 +128,10 @@ def test_realised_costs_are_those_of_the_environment_and_stand_beside_their_budg
     assert [curves[name][-1] for name in ("c2", "c3", "c4")] == pytest.approx(spent.tolist(), abs=1e-4)
     assert monitor.report()["costs_on"] == "realised"
 
-    monitor.decided("a", "s", release, now, action, "policy", decision="left")
+    monitor.record_decision("a", Lesson("s", release, now, action), "policy", decision="left")
     assert monitor.costs() == costs
-    monitor.ended("s")
-    monitor.answered("a", correct=True, before=0.2, after=0.3, decision="left")  # of a session that is over
+    monitor.end_session("s")
+    monitor.record_outcome("a", correct=True, before=0.2, after=0.3, decision="left")  # of a session that is over
     assert monitor.costs() == costs
 
 
@@ -128,7 +140,7 @@ def test_short_sessions_are_compared_by_their_pace(monitor):
     for number, length in enumerate([1, 5, 20, 33]):
         teach(monitor, f"l{number}", [0] * length)
         if number % 2:
-            monitor.ended(f"ses of l{number}")
+            monitor.end_session(f"ses of l{number}")
     each = monitor.release.prices.c3_demand - monitor.release.curriculum.demand[0]
     whole = sum(0.99**step for step in range(20))
     found = monitor.costs()["c3"]
@@ -219,7 +231,7 @@ def groups(gap, learners=200, seed=5):
     def group(rate):
         decisions = random.integers(5, 30, learners)
         withheld = decisions * np.clip(random.normal(rate, 0.05, learners), 0, 1)
-        return Followed(decisions, withheld, decisions, decisions * 0.02, np.zeros((learners, 3), np.int32))
+        return LearnerRows(decisions, withheld, decisions, decisions * 0.02, np.zeros((learners, 3), np.int32))
 
     return {"one": group(0.5), "two": group(0.5 + gap), "three": group(0.5)}
 
@@ -229,7 +241,7 @@ def groups(gap, learners=200, seed=5):
     [(0.0, 200, "within"), (0.08, 200, "within"), (0.2, 200, "alarm"), (0.112, 5, "watch"), (0.2, 20, "alarm")],
 )
 def test_an_alarm_goes_off_beyond_the_bound_and_not_before(gap, learners, verdict):
-    found = equity.compare(groups(gap, learners), 20, {"restriction_rate": 0.1, "mastery_gain": 0.01})["gaps"]
+    found = equity.compare_groups(groups(gap, learners), 20, {"restriction_rate": 0.1, "mastery_gain": 0.01})["gaps"]
     assert found["restriction_rate"]["verdict"] == verdict
     assert found["mastery_gain"]["verdict"] == "within"
     if gap > 0.1:
@@ -240,7 +252,7 @@ def test_false_alarms_at_the_bound_are_rare():
     """Two groups exactly as far apart as they may be: an alarm is a mistake, of one in forty at most."""
     alarms = 0
     for seed in range(300):
-        found = equity.compare(groups(0.1, 60, seed), 20, {"restriction_rate": 0.1})["gaps"]["restriction_rate"]
+        found = equity.compare_groups(groups(0.1, 60, seed), 20, {"restriction_rate": 0.1})["gaps"]["restriction_rate"]
         alarms += found["verdict"] == "alarm"
     assert alarms <= 300 * 0.05
 
@@ -249,7 +261,7 @@ def test_learners_are_compared_by_their_labels(monitor):
     """Slow learners answer wrongly: they gain less, and nothing opens to them."""
     for number in range(24):
         slow = number % 2 == 0
-        monitor.registered(f"l{number}", {"pace": "slow" if slow else "quick", "shoe": str(number)})
+        monitor.set_labels(f"l{number}", {"pace": "slow" if slow else "quick", "shoe": str(number)})
         teach(monitor, f"l{number}", [0, 1, 2] * 6, correct=lambda _, slow=slow: not slow)
     found = monitor.equity()
     assert found["shoe"]["groups"] == found["shoe"]["gaps"] == {}  # groups of one are persons
@@ -265,10 +277,10 @@ def test_learners_are_compared_by_their_labels(monitor):
 
 def test_who_is_erased_is_in_no_group(monitor):
     for number in range(10):
-        monitor.registered(f"l{number}", {"pace": "any"})
+        monitor.set_labels(f"l{number}", {"pace": "any"})
         teach(monitor, f"l{number}", [0])
     for number in range(4):
-        monitor.erased(f"l{number}")
+        monitor.erase_learner(f"l{number}")
     assert monitor.equity()["pace"]["groups"]["any"]["learners"] == 6
     assert monitor.report()["decisions"]["total"] == 10
     assert monitor.report()["learners"] == 6
@@ -276,8 +288,8 @@ def test_who_is_erased_is_in_no_group(monitor):
 
 def test_labels_that_nobody_bounded_do_not_cost_the_service_its_time(monitor):
     for number in range(1000):
-        monitor.registered(f"l{number}", {f"label {number}": "x", "pace": "any"})
-        monitor.decided(f"l{number}", "s", monitor.release, standing.begin(monitor.release), 0, "policy")
+        monitor.set_labels(f"l{number}", {f"label {number}": "x", "pace": "any"})
+        monitor.record_decision(f"l{number}", first_lesson(monitor.release), "policy")
     found = monitor.equity()
     assert len(found) == MOST_LABELS
     assert monitor.report()["labels_left_out"] == 1001 - MOST_LABELS
@@ -286,8 +298,8 @@ def test_labels_that_nobody_bounded_do_not_cost_the_service_its_time(monitor):
 
 def test_groups_that_are_too_many_to_be_compared_are_counted(monitor):
     for number in range(5 * (equity.MOST_GROUPS + 3)):
-        monitor.registered(f"l{number}", {"class": str(number // 5)})
-        monitor.decided(f"l{number}", "s", monitor.release, standing.begin(monitor.release), 0, "policy")
+        monitor.set_labels(f"l{number}", {"class": str(number // 5)})
+        monitor.record_decision(f"l{number}", first_lesson(monitor.release), "policy")
     found = monitor.equity()["class"]
     assert len(found["groups"]) == equity.MOST_GROUPS
     assert found["left_out"] == {"too_small": 0, "too_many": 3}
@@ -308,6 +320,6 @@ def test_sums_are_kept_per_learner_however_many_come(monitor):
         after = teach(monitor, f"l{number}", [0] * (1 + number % 3))
         totals["gained"] += float((after.K - monitor.release.learner.prior).sum())
         totals["answers"] += 1 + number % 3
-    rows = monitor._rows
+    rows = monitor.learners.rows
     assert rows.answers.sum() == rows.decisions.sum() == totals["answers"]
     assert rows.gained.sum() == pytest.approx(totals["gained"])

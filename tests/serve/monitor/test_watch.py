@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from mccpo.serve.monitor import Watch
 from mccpo.serve.monitor import watch as watches
-from mccpo.serve.monitor.watch import Watch
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.service.messages import Erase, Next, Outcome, Register
-from mccpo.serve.service.service import Service
+from mccpo.serve.policy import Releases
+from mccpo.serve.record import Store
+from mccpo.serve.service import Erase, Next, Outcome, Register, Service
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +53,10 @@ def test_what_another_service_writes_is_seen_without_a_word_of_our_own(database,
                 await seen(watch, lambda report: report["complete"] and report["decoupling"]["of"] == 13)
                 for watch in (first, second)
             ]
-            labels = [watch._monitors["t"]._labels for watch in (first, second)]
+            labels = [watch._monitors["t"].learners.labels for watch in (first, second)]
         async with watched(database, release) as (_, fresh):
             assert fresh.report("t") == reports[0] == reports[1]
-            assert fresh._monitors["t"]._labels == labels[0] == labels[1]
+            assert fresh._monitors["t"].learners.labels == labels[0] == labels[1]
 
     asyncio.run(story())
 
@@ -83,7 +82,7 @@ def test_whoever_is_no_longer_in_memory_is_looked_up(tmp_path, release):
         url = str(tmp_path / "record.db")
         async with watched(url, release) as (one, watch), Service(Store(url), Releases(release)) as other:
             learner = await taught(one, "Ana", 2)
-            watch._courses.clear()
+            watch._histories.clear()
             decision = await other.next("t", Next(learner))
             await other.outcome("t", Outcome(decision.id, True))
             here = await seen(watch, lambda report: report["complete"] and report["decoupling"]["of"] == 3)

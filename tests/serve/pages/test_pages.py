@@ -3,21 +3,20 @@
 import hashlib
 import re
 from html import unescape
-from pathlib import Path
 
 import pytest
 
 from mccpo.env import make
-from mccpo.serve import pages
-from mccpo.serve.access.keys import EVERYONE, KeyFile
+from mccpo.serve.access import EVERYONE, KeyFile
+from mccpo.serve.monitor import Monitor
+from mccpo.serve.monitor.lesson_costs import Lesson
+from mccpo.serve.monitor.time_series import SPANS, TimeSeries
+from mccpo.serve.pages.app import STATIC
 from mccpo.serve.pages.visitors import COOKIE, LASTS, MOST_VISITS, Visitors
-from mccpo.serve.monitor.monitor import Monitor
-from mccpo.serve.monitor.time_series import SPANS, History
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy import learner_state as standing
+from mccpo.serve.policy import learner_state, load_release
 from mccpo.serve.problems import Forbidden, Unauthorised
 
-from .test_api import serving
+from ..client import serving  # noqa: TID252 - shared by the folders of these tests
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -216,7 +215,7 @@ def test_pages_allow_no_script_but_their_own(api):
 
 
 def test_what_is_vendored_is_what_is_written_down(api):
-    folder = Path(pages.__file__).parent / "static" / "vendor"
+    folder = STATIC / "vendor"
     written = dict(re.findall(r"^\| `([^`]+)` .*`([0-9a-f]{64})` \|$", (folder / "VENDORED.md").read_text(), re.M))
     files = {one.name for one in folder.iterdir() if one.suffix in (".js", ".css")}
     assert set(written) == files
@@ -409,30 +408,30 @@ def test_a_token_is_compared_as_text():
 
 
 def test_a_history_keeps_each_span_and_tells_of_gaps():
-    history = History()
+    history = TimeSeries()
     for at in (0, 10_000, 30_000, 200_000):
         history.add(at, answers=1)
-    assert list(history.spells("hour", now=200_000)) == [
+    assert list(history.buckets("hour", now=200_000)) == [
         (0, {"answers": 2}),
         (30_000, {"answers": 1}),
         (60_000, None),
         (180_000, {"answers": 1}),
     ]
-    assert list(history.spells("year", now=200_000)) == [(0, {"answers": 4})]
+    assert list(history.buckets("year", now=200_000)) == [(0, {"answers": 4})]
     span = SPANS["hour"]
-    assert list(history.spells("hour", now=180_000 + span.spell * span.spells)) == []
-    for step in range(2 * span.spells):
-        history.add(span.spell * (step + 10), answers=1)
-    assert len(list(history.spells("hour", now=span.spell * (2 * span.spells + 9)))) == span.spells
+    assert list(history.buckets("hour", now=180_000 + span.bucket * span.buckets)) == []
+    for step in range(2 * span.buckets):
+        history.add(span.bucket * (step + 10), answers=1)
+    assert len(list(history.buckets("hour", now=span.bucket * (2 * span.buckets + 9)))) == span.buckets
 
 
 def test_curves_agree_with_the_report(release):
     """Within one spell, a curve's only point is what the report says of all."""
-    monitor, begun = Monitor(release), standing.begin(release)
+    monitor, begun = Monitor(release), learner_state.initial_state(release)
     assert monitor.curves("hour", now=0)["time"] == []
     for number, by in enumerate(("policy", "fallback", "teacher", "policy")):
-        monitor.decided(f"l{number}", f"s{number}", release, begun, number % 2, by, at=30_000 + number)
-        monitor.answered(f"l{number}", correct=number < 3, before=0.2, after=0.2 + 0.1 * (number == 1), at=30_010)
+        monitor.record_decision(f"l{number}", Lesson(f"s{number}", release, begun, number % 2), by, at=30_000 + number)
+        monitor.record_outcome(f"l{number}", correct=number < 3, before=0.2, after=0.2 + 0.1 * (number == 1), at=30_010)
     report, curves = monitor.report(), monitor.curves("hour", now=60_000)
     assert curves["time"] == [30.0]
     assert curves["decoupling"] == [report["decoupling"]["rate"]] == [0.5]

@@ -13,10 +13,16 @@ from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.serve.policy import decision as deciding
-from mccpo.serve.policy import gate
+from mccpo.serve.policy import gate, load_release
 from mccpo.serve.policy.decision import Refusal, decide, override, propensities, recheck
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.learner_state import LearnerState, begin, learnt, mastery, observe, taken
+from mccpo.serve.policy.learner_state import (
+    LearnerState,
+    after_decision,
+    after_outcome,
+    initial_state,
+    mastery,
+    observe,
+)
 
 DIAMOND = Curriculum.from_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
 
@@ -164,7 +170,7 @@ def test_a_certificate_holds_for_no_other_learner_release_or_choice(diamonds, me
 
 def test_a_certificate_says_what_the_choice_rests_on(diamonds):
     release = diamonds["mc-cpo"]
-    standing = begin(release)._replace(
+    standing = initial_state(release)._replace(
         K=np.array([0.9, 0.8, 0.7, 0.1]), previous=np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
     )
     release = replace(release, network=Saying([0.0] * 7 + [50.0]))
@@ -180,17 +186,17 @@ def test_a_certificate_says_what_the_choice_rests_on(diamonds):
 
 def test_the_frontier_is_what_a_lesson_has_opened(diamonds):
     release = diamonds["mc-cpo"]
-    standing = begin(release)._replace(K=np.array([0.69, 0.1, 0.1, 0.1]))
+    standing = initial_state(release)._replace(K=np.array([0.69, 0.1, 0.1, 0.1]))
     assert decide(release, standing, 0.5).certificate["frontier"] == []
-    standing = learnt(release, taken(release, standing, 0), "a", True)
+    standing = after_outcome(release, after_decision(release, standing, 0), "a", True)
     assert decide(release, standing, 0.5).certificate["frontier"] == ["b", "c"]
-    assert decide(release, taken(release, standing, 0), 0.5).certificate["frontier"] == []
+    assert decide(release, after_decision(release, standing, 0), 0.5).certificate["frontier"] == []
 
 
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained", "post-hoc-block"])
 def test_propensities_are_how_often_each_action_is_served(diamonds, method):
     release = replace(diamonds[method], network=Saying([0.3, -1.0, 0.2, 0.9, 1.0, -0.5, 0.1, 0.0]))
-    standing = begin(release)._replace(K=np.array([0.8, 0.75, 0.2, 0.1]))
+    standing = initial_state(release)._replace(K=np.array([0.8, 0.75, 0.2, 0.1]))
     served = np.zeros(8)
     for uniform in (np.arange(4000) + 0.5) / 4000:
         served[decide(release, standing, uniform).action] += 1 / 4000
@@ -212,7 +218,7 @@ FAILURES = {
 @pytest.mark.parametrize("reason", FAILURES)
 def test_a_policy_that_fails_is_replaced_by_the_least_mastered_ready_concept(diamonds, reason):
     release = replace(diamonds["mc-cpo"], network=Saying(FAILURES[reason]))
-    found = decide(release, begin(release)._replace(K=K), 0.5)
+    found = decide(release, initial_state(release)._replace(K=K), 0.5)
     assert (found.concept, found.activity) == ("c", "hint")  # d is not ready
     assert (found.by, found.reason, found.propensity) == ("fallback", reason, 1.0)
     assert found.certificate["probabilities"] is None
@@ -220,20 +226,20 @@ def test_a_policy_that_fails_is_replaced_by_the_least_mastered_ready_concept(dia
 
 def test_a_policy_of_another_size_fails(diamonds):
     release = replace(diamonds["mc-cpo"], network=Saying([0.0] * 7))
-    assert decide(release, begin(release), 0.5).reason == "failed"
+    assert decide(release, initial_state(release), 0.5).reason == "failed"
 
 
 def test_a_policy_that_is_too_slow_is_not_waited_for_twice(diamonds):
     release = diamonds["mc-cpo"]
     ticks = iter([10.0, 10.3])
-    found = decide(release, begin(release)._replace(K=K), 0.5, timeout=0.2, clock=lambda: next(ticks))
+    found = decide(release, initial_state(release)._replace(K=K), 0.5, timeout=0.2, clock=lambda: next(ticks))
     assert (found.concept, found.by, found.reason) == ("c", "fallback", "too slow")
-    assert check(release, begin(release)._replace(K=K), found) is None
+    assert check(release, initial_state(release)._replace(K=K), found) is None
 
 
 def test_an_unready_choice_is_replaced_and_its_chance_counts_for_what_is_served(diamonds):
     release = replace(diamonds["unconstrained"], network=Saying([0.0] * 8))
-    standing = begin(release)._replace(K=np.array([0.2, 0.1, 0.1, 0.1]))
+    standing = initial_state(release)._replace(K=np.array([0.2, 0.1, 0.1, 0.1]))
     found = decide(release, standing, 0.99)
     assert (found.concept, found.activity, found.by, found.reason) == ("a", "hint", "fallback", "unready")
     assert found.propensity == pytest.approx(7 / 8)
@@ -244,12 +250,12 @@ def test_an_unready_choice_is_replaced_and_its_chance_counts_for_what_is_served(
 
 def test_ties_go_to_the_first(diamonds):
     release = replace(diamonds["mc-cpo"], network=Saying([np.nan] * 8))
-    assert decide(release, begin(release)._replace(K=np.array([0.7, 0.7, 0.7, 0.7])), 0.5).concept == "a"
+    assert decide(release, initial_state(release)._replace(K=np.array([0.7, 0.7, 0.7, 0.7])), 0.5).concept == "a"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.1, 1.1])
 def test_a_mastery_that_is_none_is_refused(diamonds, value):
-    standing = begin(diamonds["mc-cpo"])._replace(K=np.array([0.2, value, 0.2, 0.2]))
+    standing = initial_state(diamonds["mc-cpo"])._replace(K=np.array([0.2, value, 0.2, 0.2]))
     with pytest.raises(Refusal, match="mastery of 'b'"):
         decide(diamonds["mc-cpo"], standing, 0.5)
 
@@ -260,19 +266,19 @@ def test_a_mastery_that_is_none_is_refused(diamonds, value):
 )
 def test_a_standing_of_another_curriculum_is_refused(diamonds, change):
     with pytest.raises(Refusal, match="does not fit"):
-        decide(diamonds["mc-cpo"], begin(diamonds["mc-cpo"])._replace(**change), 0.5)
+        decide(diamonds["mc-cpo"], initial_state(diamonds["mc-cpo"])._replace(**change), 0.5)
 
 
 def test_where_nothing_is_ready_nothing_is_served(diamonds, monkeypatch):
     monkeypatch.setattr(gate, "holds", lambda *_: False)
     with pytest.raises(Refusal):
-        decide(diamonds["mc-cpo"], begin(diamonds["mc-cpo"]), 0.5)
+        decide(diamonds["mc-cpo"], initial_state(diamonds["mc-cpo"]), 0.5)
 
 
 def test_arrays_that_say_ready_where_the_gate_does_not_open_nothing(diamonds, monkeypatch):
     """The two gates are apart: a fault in the one that the policy sees is stopped by the other."""
     release = replace(diamonds["mc-cpo"], network=Saying([0.0] * 6 + [50.0] * 2))
-    standing = begin(release)
+    standing = initial_state(release)
     seen = observe(release, standing)[0]
     monkeypatch.setattr(deciding, "observe", lambda *_: (seen, np.ones(8, bool)))
     found = decide(release, standing, 0.5)
@@ -284,7 +290,7 @@ def test_arrays_that_say_ready_where_the_gate_does_not_open_nothing(diamonds, mo
 @pytest.mark.parametrize("uniform", [-0.1, 1.0, float("nan")])
 def test_a_draw_that_is_none_is_refused(release, uniform):
     with pytest.raises(InputError, match="draw by"):
-        decide(release, begin(release), uniform)
+        decide(release, initial_state(release), uniform)
 
 
 # Teachers.
@@ -292,7 +298,7 @@ def test_a_draw_that_is_none_is_refused(release, uniform):
 
 def test_a_teacher_goes_through_the_same_gate(diamonds):
     release = diamonds["mc-cpo"]
-    standing = begin(release)._replace(K=K)
+    standing = initial_state(release)._replace(K=K)
     found = override(release, standing, "b", "practice")
     assert (found.by, found.propensity, found.activity) == ("teacher", None, "practice")
     assert check(release, standing, found) is None
@@ -318,7 +324,7 @@ def test_a_chance_on_the_edge_may_have_been_told_either_way(diamonds):
 
 
 def test_a_decision_is_quick(release):
-    standing = begin(release)
+    standing = initial_state(release)
     times = []
     for _ in range(20):
         begun = time.perf_counter()

@@ -11,8 +11,8 @@ from mccpo.env import Activity, make
 from mccpo.methods import METHODS, as_numbers, execute
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.runs.policies import read_policies
+from mccpo.serve.policy import load_release
 from mccpo.serve.policy.network import FILTERS, executed, masked_softmax
-from mccpo.serve.policy.release import load_release
 
 ENVIRONMENTS = {
     "tutor-15-bkt": make("tutor-15-bkt"),

@@ -7,10 +7,10 @@ import pytest
 from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.errors import InputError
+from mccpo.serve.policy import load_release
 from mccpo.serve.policy.decision import decide, propensities
-from mccpo.serve.policy.release import load_release
+from mccpo.serve.policy.learner_state import initial_state
 from mccpo.serve.policy.releases import Releases, look_on
-from mccpo.serve.policy.learner_state import begin
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_another_curriculum_or_other_activities_may_not_join(pair, run_of):
 
 def test_what_a_shadow_would_have_done_is_told(pair):
     one, other = pair
-    standing = begin(one)
+    standing = initial_state(one)
     served = decide(one, standing, 0.7)
     own = decide(other, standing, 0.7)
     told = look_on(other, standing, 0.7, served, timeout=1.0)
@@ -89,9 +89,12 @@ def test_what_a_shadow_would_have_done_is_told(pair):
 
 def test_a_shadow_that_fails_says_so_and_does_no_harm(pair):
     one, other = pair
-    served = decide(one, begin(one), 0.7)
-    told = look_on(replace(other, network=None), begin(one), 0.7, served, timeout=1.0)
+    served = decide(one, initial_state(one), 0.7)
+    told = look_on(replace(other, network=None), initial_state(one), 0.7, served, timeout=1.0)
     assert (told["by"], told["reason"]) == ("fallback", "failed")
-    broken = look_on(other, begin(one)._replace(t=-1), 0.7, served, timeout=1.0)
+    broken = look_on(other, initial_state(one)._replace(t=-1), 0.7, served, timeout=1.0)
     assert set(broken) == {"release", "failed"}
-    assert set(look_on(replace(other, tutor=None), begin(one), 0.7, served, timeout=1.0)) == {"release", "failed"}
+    assert set(look_on(replace(other, tutor=None), initial_state(one), 0.7, served, timeout=1.0)) == {
+        "release",
+        "failed",
+    }

@@ -7,13 +7,10 @@ import pytest
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service.messages import Next, Register
+from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.problems import Unavailable
-from mccpo.serve.service.service import Service
+from mccpo.serve.record import Store, verify
+from mccpo.serve.service import Next, Register, Service
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +36,7 @@ def served(url, release, *changes):
             first = told(service.releases)
             for change in changes:
                 await service.change_releases(change)
-            learner = (await service.register("t", Register(f"Ada {await service.count()}"))).id
+            learner = (await service.register("t", Register(f"Ada {await service.count_learners()}"))).id
             assert (await service.next("t", Next(learner))).release == service.release.version
             assert (await verify(service.store)).wrong is None
             return first, told(service.releases)

@@ -10,8 +10,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from mccpo.errors import InputError
-from mccpo.serve.record import rows
-from mccpo.serve.record.chain import GENESIS, seal
+from mccpo.serve.record import rows, writes
+from mccpo.serve.record.chain import GENESIS, seal_event
 from mccpo.serve.record.schema import METADATA
 from mccpo.serve.record.store import Store, parse_url
 
@@ -37,21 +37,21 @@ def test_the_migrations_make_the_tables_that_the_code_uses(database):
 def test_a_write_is_there_for_the_next_writer_and_a_failed_one_is_not(database):
     async def story():
         store = await _opened(database)
-        event = seal(GENESIS, 5, "erasure", "t", "lrn_1", {"cause": "ünïcode ☃"})
+        event = seal_event(GENESIS, 5, "erasure", "t", "lrn_1", {"cause": "ünïcode ☃"})
         with suppress(RuntimeError):
             async with store.writing() as (connection, head):
                 assert head == GENESIS
-                await rows.write_events(connection, [event])
+                await writes.write_events(connection, [event])
                 raise RuntimeError
         async with store.writing() as (connection, head):
             assert head == GENESIS
-            await rows.write_events(connection, [event])
+            await writes.write_events(connection, [event])
         await store.close()
         store = await _opened(database)
         async with store.writing() as (_, head):
             assert head == event.head
         async with store.reading() as connection:
-            assert [rows.event_of(row) async for row in rows.events_after(connection)] == [event]
+            assert [rows.event_from_row(row) async for row in rows.events_after(connection)] == [event]
         await store.close()
 
     asyncio.run(story())
@@ -66,7 +66,7 @@ def test_writers_take_turns(database):
             async with store.writing() as (connection, head):
                 order.append(f"{name} in")
                 await asyncio.sleep(0.05)
-                await rows.write_events(connection, [seal(head, 1, "erasure", "t", "l", {})])
+                await writes.write_events(connection, [seal_event(head, 1, "erasure", "t", "l", {})])
                 order.append(f"{name} out")
 
         await asyncio.gather(*(write(store, name) for name, store in (("a", one), ("b", other)) for _ in range(3)))
@@ -87,7 +87,7 @@ def test_a_reader_sees_one_moment(database):
             count = text("SELECT number FROM head")
             assert (await reader.execute(count)).scalar() == 0
             async with store.writing() as (connection, head):
-                await rows.write_events(connection, [seal(head, 1, "erasure", "t", "l", {})])
+                await writes.write_events(connection, [seal_event(head, 1, "erasure", "t", "l", {})])
             assert (await reader.execute(count)).scalar() == 0
         async with store.reading() as reader:
             assert (await reader.execute(count)).scalar() == 1

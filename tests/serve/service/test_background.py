@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
-from mccpo.serve.monitor.watch import Watch
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.service.background import background, pause
-from mccpo.serve.service.service import Service
+from mccpo.serve.monitor import Watch
+from mccpo.serve.policy import Releases
+from mccpo.serve.record import Store
+from mccpo.serve.service import Service, background, pause
 
 
 @pytest.mark.parametrize("turns", range(6))

@@ -13,17 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import select
 
 from mccpo.env import make
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.chain import BrokenRecord, seal
-from mccpo.serve.record.learner_history import follow
-from mccpo.serve.record.schema import EVENT
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service.messages import BeginSession, Next, Outcome, Override, Register
+from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.problems import Conflict, Unprocessable
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.unit_of_work import Terms
+from mccpo.serve.record import Store, verify
+from mccpo.serve.record.chain import BrokenRecord, seal_event
+from mccpo.serve.record.learner_history import apply_event
+from mccpo.serve.record.schema import EVENT
+from mccpo.serve.service import BeginSession, Next, Outcome, Override, Register, Service, Terms
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +102,13 @@ def test_only_what_is_shut_may_be_superseded(tmp_path, pair):
         async with Service(Store(str(tmp_path / "record.db")), Releases(pair[0])) as service:
             learner = (await service.register("t", Register("Ada"))).id
             open_ = await service.next("t", Next(learner))
-            happened = [one async for one in service.happened()]
+            happened = [one async for one in service.feed.replay()]
             event, course = happened[-1].event, happened[-1].after
             other = {**event.content, "decision": "dec_other"}
             for content in (other, other | {"supersedes": "dec_none"}, other | {"supersedes": open_.id}):
-                forged = seal(event.head, event.at, "decision", "t", learner, content)
+                forged = seal_event(event.head, event.at, "decision", "t", learner, content)
                 with pytest.raises(BrokenRecord, match=open_.id):
-                    follow(course, forged, service.releases_on_record)
+                    apply_event(course, forged, service.feed.releases)
             async with service.store.reading() as connection:
                 assert len((await connection.execute(select(EVENT))).all()) == event.number == len(happened)
 

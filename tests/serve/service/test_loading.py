@@ -8,14 +8,10 @@ import pytest
 
 from mccpo.env import make
 from mccpo.serve.api import app
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.service.background import background
-from mccpo.serve.service.messages import Erase, Next, Outcome, Register
+from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.problems import Missing, Unavailable
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.unit_of_work import Terms
+from mccpo.serve.record import Store
+from mccpo.serve.service import Erase, Next, Outcome, Register, Service, Terms, background
 
 MINUTE = 60_000
 

@@ -15,13 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
+from mccpo.serve.policy import Releases
 from mccpo.serve.problems import Conflict, Gone, Missing, Unprocessable
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.unit_of_work import Terms
+from mccpo.serve.record import Store, verify
+from mccpo.serve.service import BeginSession, EndSession, Erase, Next, Outcome, Override, Register, Service, Terms
 
 MINUTE = 60_000
 SESSION, LATE = 30 * MINUTE, 90 * MINUTE
@@ -68,7 +65,7 @@ class Model(RuleBasedStateMachine):
 
     def _open(self):
         store = Store(str(Path(self.folder.name) / "record.db"))
-        terms = Terms(session_seconds=SESSION / 1000, late_seconds=LATE / 1000, courses=2)  # memory for only two
+        terms = Terms(session_seconds=SESSION / 1000, late_seconds=LATE / 1000, cached_learners=2)
         self.service = Service(store, Releases(self.release), terms, clock=lambda: self.clock)
         self.runner.run(self.service.__aenter__())
 

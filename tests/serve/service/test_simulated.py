@@ -5,12 +5,10 @@ import random
 
 import pytest
 
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service import simulated
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.simulated import Simulated, attending
+from mccpo.serve.policy import Releases
+from mccpo.serve.record import Store, verify
+from mccpo.serve.service import Service, simulated
+from mccpo.serve.service.simulated import SimulatedLearner, simulated_learners
 
 
 def test_answers_are_right_as_often_as_the_model_says(release):
@@ -19,7 +17,7 @@ def test_answers_are_right_as_often_as_the_model_says(release):
     model, lessons, learners = release.learner, 5, 4000
     right = [0] * lessons
     for number in range(learners):
-        one = Simulated(release, 1.0, random.Random(number))
+        one = SimulatedLearner(release, 1.0, random.Random(number))
         for lesson in range(lessons):
             right[lesson] += one.answer(concept, activity.name)
     knows, chances = float(model.prior[0]), []
@@ -30,7 +28,7 @@ def test_answers_are_right_as_often_as_the_model_says(release):
 
 
 def test_who_does_not_learn_answers_by_guessing(release):
-    one = Simulated(release, 0.0, random.Random(0))
+    one = SimulatedLearner(release, 0.0, random.Random(0))
     one.knows = [False] * len(release.concepts)
     for _ in range(100):
         one.answer(release.concepts[3], release.activities[0].name)
@@ -43,7 +41,7 @@ def test_they_attend_until_told_to_go_and_leave_a_record_that_holds(release, tmp
     async def attended():
         store = Store(str(tmp_path / "record.db"))
         async with Service(store, Releases(release)) as service:
-            async with attending(service, "local", learners=5):
+            async with simulated_learners(service, "local", learners=5):
                 while len(found := await service.decisions("local", limit=500)) < 60:
                     await asyncio.sleep(0.02)
             await asyncio.sleep(0.2)  # what they had asked for is still carried out

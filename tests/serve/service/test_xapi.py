@@ -11,8 +11,15 @@ from mccpo.errors import InputError
 from mccpo.logs import load
 from mccpo.logs.sources.source import Opening
 from mccpo.serve.policy.decision import decide
-from mccpo.serve.policy.learner_state import begin
-from mccpo.serve.service.xapi import Answered, Reported, Told, outcome_of, outcomes_of, statement_of
+from mccpo.serve.policy.learner_state import initial_state
+from mccpo.serve.service.xapi import (
+    DecisionDetails,
+    OutcomeDetails,
+    ReportedOutcome,
+    outcome_of,
+    outcomes_of,
+    statement_of,
+)
 
 ID = "3c1d0c1e-6f0b-4b0e-8a55-0f9f3f6f3a10"
 
@@ -30,14 +37,14 @@ def statement(**changes):
 
 @pytest.fixture
 def told(release):
-    decision = decide(release, begin(release), 0.3)
-    return Told(
+    decision = decide(release, initial_state(release), 0.3)
+    return DecisionDetails(
         "dec_1", "ana", "ses_1", "2026-03-01T10:00:00.250Z", decision.concept, decision.activity, decision.certificate
     )
 
 
 def test_a_statement_reports_an_outcome():
-    assert outcome_of(statement()) == Reported(ID, "ana", "dec_1", "v1", True, 2, 64.5)
+    assert outcome_of(statement()) == ReportedOutcome(ID, "ana", "dec_1", "v1", True, 2, 64.5)
     assert outcome_of(statement(context={}, id=None)).decision is None
     assert outcome_of(statement(result={"success": False}))[4:] == (False, None, None)
 
@@ -131,9 +138,9 @@ def test_a_decision_is_told_with_what_it_takes_to_weigh_it(told):
 
 
 def test_an_answer_that_is_told_reads_back_as_the_outcome_it_was(told):
-    found = statement_of(told, Answered("2026-03-01T10:01:00.000Z", True, hints=1, seconds=12.5))
+    found = statement_of(told, OutcomeDetails("2026-03-01T10:01:00.000Z", True, hints=1, seconds=12.5))
     back = outcome_of(found)
-    assert back == Reported(found["id"], "ana", "dec_1", told.concept, True, 1, 12.5)
+    assert back == ReportedOutcome(found["id"], "ana", "dec_1", told.concept, True, 1, 12.5)
     assert found["id"] != statement_of(told)["id"]
 
 
@@ -141,8 +148,8 @@ def test_the_logs_read_what_is_told(told, tmp_path):
     other = told._replace(decision="dec_2", concept="a/b: ü?", activity="hint", learner="bo")
     statements = [
         statement_of(told),
-        statement_of(told, Answered("2026-03-01T10:01:00.000Z", True, 1, 12.5)),
-        statement_of(other, Answered("2026-03-01T10:02:00.000Z", False)),
+        statement_of(told, OutcomeDetails("2026-03-01T10:01:00.000Z", True, 1, 12.5)),
+        statement_of(other, OutcomeDetails("2026-03-01T10:02:00.000Z", False)),
     ]
     path = tmp_path / "statements.jsonl"
     path.write_text("\n".join(json.dumps(each) for each in statements))

@@ -4,7 +4,7 @@ from mccpo.serve.record.chain import Event, Head
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.rows import Identity
 from mccpo.serve.record.store import Store, engine_of, parse_url
-from mccpo.serve.record.verify import Verdict, verify
+from mccpo.serve.record.verification import Verdict, verify
 
 __all__ = [
     "Event",

@@ -14,14 +14,11 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from mccpo.cli import main
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record import rows
-from mccpo.serve.record.chain import GENESIS, canonical, link
-from mccpo.serve.record.store import Store
-from mccpo.serve.record.verify import verify
-from mccpo.serve.service.messages import Erase, Next, Outcome, Override, Register
-from mccpo.serve.service.service import Service
-from mccpo.serve.service.unit_of_work import Terms
+from mccpo.files import canonical_json
+from mccpo.serve.policy import Releases
+from mccpo.serve.record import Store, verify, writes
+from mccpo.serve.record.chain import GENESIS, chain_hash
+from mccpo.serve.service import Erase, Next, Outcome, Override, Register, Service, Terms
 
 
 async def _served(url, release):
@@ -94,8 +91,8 @@ def _rewrite(path, change):
     for number, text, _ in _events(path):
         event = json.loads(text)
         change(event)
-        text = canonical(event)
-        head = link(head, text)
+        text = canonical_json(event)
+        head = chain_hash(head, text)
         changes.append(("UPDATE event SET text = ?, hash = ? WHERE number = ?", text, head, number))
     _change(path, *changes, ("UPDATE head SET hash = ?", head))
 
@@ -308,7 +305,7 @@ def test_what_is_opened_to_be_read_cannot_be_written_to(copy):
         try:
             with pytest.raises(OperationalError, match="readonly"):
                 async with store.writing() as (connection, head):
-                    await rows.write_head(connection, head)
+                    await writes.write_head(connection, head)
         finally:
             await store.close()
 
@@ -371,7 +368,7 @@ async def _taught(path, release, learners, lessons):
 
 def test_what_is_in_memory_does_not_grow_with_the_record(release, tmp_path, monkeypatch):
     """A learner here speaks of ten decisions, a session and a standing: twelve rows."""
-    monkeypatch.setattr("mccpo.serve.record.verify.BATCH", 60)
+    monkeypatch.setattr("mccpo.serve.record.verification.BATCH", 60)
     held = {}
     for learners in (10, 100):
         path = tmp_path / f"{learners}.db"
@@ -379,7 +376,7 @@ def test_what_is_in_memory_does_not_grow_with_the_record(release, tmp_path, monk
         verdict = _verdict(path)
         assert verdict.wrong is None
         assert verdict.events == learners * 22
-        held[learners] = verdict.held
+        held[learners] = verdict.most_rows
     assert held[10] == held[100] <= 60 + 12
 
 
