@@ -6,10 +6,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from mccpo.bench.serve import measure as bench
+from mccpo.bench.serve import measurement as bench
 from mccpo.bench.serve.client import Connection
 from mccpo.bench.serve.load import Pupils, drive, teach
-from mccpo.bench.serve.measure import measure, missed
+from mccpo.bench.serve.measurement import measure, missed
 from mccpo.bench.serve.servers import serving
 from mccpo.env import make
 from mccpo.errors import InputError, MccpoError

@@ -164,3 +164,15 @@ def test_no_role_but_admin_may_manage_or_erase_and_only_teachers_override():
     assert holders["teach"] == {"client", "admin"}
     assert holders["audit"] == {"teacher", "auditor", "admin"}
     assert holders["look"] == set(RIGHTS)
+
+
+def test_keys_need_no_web_framework_and_no_database():
+    code = "import sys, mccpo.cli.app, mccpo.serve.access; print({'fastapi', 'sqlalchemy', 'uvicorn'} & set(sys.modules))"
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert imported.stdout.strip() == "set()"
+
+
+def test_the_command_line_does_not_import_the_service():
+    code = "import sys, mccpo.cli.app; print([name for name in sys.modules if name.startswith('mccpo.serve')])"
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert imported.stdout.strip() == "[]"

@@ -5,7 +5,7 @@ import pytest
 from mccpo.serve.record import verify
 from mccpo.serve.service import Terms
 
-from ..client import refused, serving  # noqa: TID252 - shared by the folders of these tests
+from ..client import refused, serving, statement  # noqa: TID252 - shared by the folders of these tests
 
 ID = "2b5b1c4e-0000-4000-8000-00000000000a"
 

@@ -79,6 +79,7 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        # Not by `background`, which cancels: this task ends by itself once it has carried out all that waits.
         self._stopping = False
         self._task = asyncio.create_task(self._run())
 
