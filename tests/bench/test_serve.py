@@ -14,6 +14,8 @@ from mccpo.bench.serve.servers import serving
 from mccpo.env import make
 from mccpo.errors import InputError, MccpoError
 
+from ..serve.conftest import run_of as run_of  # noqa: TID252 - the same runs are served
+
 
 def against(answer, work):
     """Does some work against a server that answers every request by `answer(head) -> pieces of bytes`."""

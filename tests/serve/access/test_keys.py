@@ -167,7 +167,9 @@ def test_no_role_but_admin_may_manage_or_erase_and_only_teachers_override():
 
 
 def test_keys_need_no_web_framework_and_no_database():
-    code = "import sys, mccpo.cli.app, mccpo.serve.access; print({'fastapi', 'sqlalchemy', 'uvicorn'} & set(sys.modules))"
+    code = (
+        "import sys, mccpo.cli.app, mccpo.serve.access; print({'fastapi', 'sqlalchemy', 'uvicorn'} & set(sys.modules))"
+    )
     imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert imported.stdout.strip() == "set()"
 
