@@ -238,9 +238,7 @@ def served(monkeypatch):
     """A bench that measures nothing, and how many learners it was called with."""
     calls = []
     monkeypatch.setattr("mccpo.cli.commands.bench.serve.train_small", lambda folder: folder)
-    monkeypatch.setattr(
-        "mccpo.bench.serve.measure.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1]
-    )
+    monkeypatch.setattr("mccpo.bench.serve.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1])
     return calls
 
 

@@ -235,7 +235,7 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
 
 def test_jax_and_its_company_stay_at_home():
     code = (
-        "import sys, mccpo.serve.api.app, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
+        "import sys, mccpo.serve.pages, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
         "print({'jax', 'equinox', 'polars', 'matplotlib', 'scipy'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from mccpo.policy import costs_of, engagement_of, novelty_of
+from mccpo.serve.policy.learner_state import LearnerState, learning_rate
 from mccpo.serve.policy.release import Release
-from mccpo.serve.record.learner_state import Standing, learning_rate
 
 
 class Priced(NamedTuple):
@@ -19,7 +21,7 @@ class Priced(NamedTuple):
     gain: float
 
 
-def price(release: Release, standing: Standing, action: int, gain: float | None = None) -> Priced:
+def price(release: Release, standing: LearnerState, action: int, gain: float | None = None) -> Priced:
     """Prices a lesson by how the learner stood when it was decided.
 
     `gain` is the change of mastery that its outcome brought; it counts only where the run priced by it. The others go
