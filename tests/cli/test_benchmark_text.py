@@ -12,7 +12,7 @@ from mccpo.runs.benchmark import (
     Findings,
     Leaders,
     Measured,
-    Problem,
+    ProblemRecord,
     ProtocolRecord,
     Unseen,
     Winners,
@@ -35,7 +35,7 @@ def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winn
     results = BenchmarkResults(
         suite="quick",
         protocol=PROTOCOL,
-        environments={"gate": Problem(ANCHOR, {}, {}, True, ("c",), ("c",), 3, 1, 0.99)},
+        environments={"gate": ProblemRecord(ANCHOR, {}, {}, True, ("c",), ("c",), 3, 1, 0.99)},
         methods={},
         findings=Findings(
             cells=(cell,),

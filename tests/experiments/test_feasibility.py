@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mccpo.experiments.neural import Anchored
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor import Tutor
@@ -17,7 +18,6 @@ from mccpo.exact import Infeasible, Values
 from mccpo.experiments import Session
 from mccpo.experiments.feasibility import diagnose
 from mccpo.experiments.mixtures import Reached, Unreached, least_scaling, verdict_on, weightings
-from mccpo.experiments.neural import Anchored
 from mccpo.files import dump_json
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes

@@ -21,7 +21,7 @@ from mccpo.runs.benchmark import (
     NotRun,
     Optimum,
     Outcome,
-    Problem,
+    ProblemRecord,
     ProtocolRecord,
     Row,
     Seconds,
@@ -80,10 +80,10 @@ def view_from(results: object) -> BenchmarkView:
     return view_of(BenchmarkResults.parse(results))
 
 
-def _problem(name: str) -> Problem:
+def _problem(name: str) -> ProblemRecord:
     ret, costs = ANCHORS[name]
     finite = name != "tutor-15"
-    return Problem(
+    return ProblemRecord(
         anchor=Anchor(ret, costs, 0.0, 0.4, 0.0, 1.0, 0.0),
         budgets={kappa: {cost: kappa * value for cost, value in costs.items()} for kappa in KAPPAS},
         optimum={kappa: Optimum({"return": ret * _best(kappa), **_spent(name, kappa)}) for kappa in KAPPAS}

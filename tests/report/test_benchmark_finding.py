@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from mccpo.evaluation import summarise
 from mccpo.report.benchmark.finding import finding, verdict
 from mccpo.report.benchmark.page import render
 from mccpo.report.benchmark.ranking import compare_ours, interval, level_text, level_with

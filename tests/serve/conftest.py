@@ -13,7 +13,6 @@ from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.methods import NeuralPlan, method_spec, train_neural
 from mccpo.methods.gradient.rollout import Sizes, network_of
-from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.serve.policy import Release, load_release
 
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)

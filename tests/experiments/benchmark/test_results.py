@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy
-from mccpo.evaluation.policy import slack_of
 from mccpo.experiments.benchmark.problem import Posed
 
 from mccpo.env import TrainTest, make
+from mccpo.evaluation.policy import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.overall import relative
 from mccpo.experiments.benchmark.results import findings_of, hypervolumes, kept_shares, winners

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from mccpo.experiments.benchmark.problem import pose
 from safetensors.numpy import load_file
 
 from mccpo.env import TrainTest, make
@@ -17,7 +18,6 @@ from mccpo.evaluation import hypervolume
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.agent_rows import AgentRow
 from mccpo.experiments.benchmark.pairs import Benchmark
-from mccpo.experiments.benchmark.problem import pose
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.finite import pose as pose_exactly

@@ -8,6 +8,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from mccpo.experiments.benchmark.problem import Posed, pose
 
 from mccpo.env import Gate, TrainTest, make
 from mccpo.env.conditioned import Conditioned, at_kappa
@@ -15,7 +16,6 @@ from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark import trial as trials
-from mccpo.experiments.benchmark.problem import Posed, pose
 from mccpo.experiments.benchmark.rows import rows_of
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.methods import GradientEntry, RuleEntry, SolverEntry
@@ -151,10 +151,10 @@ def test_settings_are_searched_for_where_they_are_trained(gate, small, standing,
 
 def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(gate, small, standing):
     class Ranged(standing):
-        def training_world(self, env):
+        def training_environment(self, env):
             return Conditioned(env, (0.4, 1.0), relative=True)
 
-        def world_at(self, env, kappa):
+        def environment_at(self, env, kappa):
             if kappa < 0.6:
                 raise InputError(f"kappa is {kappa}", fix="ask for 0.6 or more")
             return at_kappa(env, kappa)

@@ -22,7 +22,7 @@ from mccpo.runs.benchmark import (
     Optimum,
     Outcome,
     OverallScores,
-    Problem,
+    ProblemRecord,
     ProtocolRecord,
     Row,
     Winners,
@@ -69,7 +69,7 @@ def test_protocol_record_has_all_of_the_protocol():
 
 def test_environments_are_problems_or_not_run(raw, published):
     gate = published.environments["gate"]
-    assert isinstance(gate, Problem)
+    assert isinstance(gate, ProblemRecord)
     assert gate.optimum[0.5].ret == 0.8
     assert gate.optimum[0.5].cost("c") == 0.5
     changed = raw | {"environments": {"gate": {"why": "no data"}}}

@@ -11,7 +11,6 @@ from mccpo.experiments.saved_policies import read_policies
 from mccpo.methods import execute, method_arrays, method_spec
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.policy import FILTERS, masked_softmax
-from mccpo.experiments.saved_policies import read_policies
 from mccpo.serve.policy import load_release
 from mccpo.serve.policy.network import executed
 

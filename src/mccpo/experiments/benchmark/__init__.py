@@ -23,7 +23,7 @@ from mccpo.experiments.benchmark.overall import ByMethod, over_environments, pro
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
 from mccpo.experiments.benchmark.suite import Workers, run
-from mccpo.experiments.benchmark.suites import FULL, SUITES, Suite
+from mccpo.experiments.benchmark.suites import FULL, SUITES
 from mccpo.experiments.benchmark.trial import Trial
 
 __all__ = [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from mccpo.policy import costs_of, engagement_of, novelty_of
 from mccpo.serve.policy.learner_state import LearnerState, learning_rate
 from mccpo.serve.policy.release import Release
