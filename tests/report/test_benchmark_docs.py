@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments, methods
+from mccpo.experiments.benchmark import methods
+from mccpo.experiments.benchmark.suites import FULL
 from mccpo.report.docs import pages as benchmark_docs
 from mccpo.report.docs.docstrings import table, told_in
 from mccpo.report.docs.environment_pages import environment_page
@@ -38,7 +39,7 @@ def test_the_pages_in_docs_are_those_that_the_code_makes(made):
 
 def test_every_method_and_environment_has_a_page(made):
     assert {f"methods/{name}.md" for name in methods.names()} <= made.keys()
-    assert {f"environments/{name}.md" for name in environments.OURS} <= made.keys()
+    assert {f"environments/{name}.md" for name in FULL} <= made.keys()
 
 
 def test_every_link_leads_to_a_page(made):
