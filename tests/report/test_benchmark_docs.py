@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mccpo.errors import InputError
+from mccpo.experiments.benchmark.suites import FULL
 from mccpo.methods import method_names
 from mccpo.report.docs import method_words
 from mccpo.report.docs import pages as benchmark_docs
@@ -39,7 +40,7 @@ def test_pages_in_docs_are_up_to_date(made):
 
 def test_every_method_and_environment_has_a_page(made):
     assert {f"methods/{name}.md" for name in method_names(variants=False)} <= made.keys()
-    assert {f"environments/{name}.md" for name in environments.OURS} <= made.keys()
+    assert {f"environments/{name}.md" for name in FULL} <= made.keys()
 
 
 def test_every_link_leads_to_a_page(made):
