@@ -1,9 +1,9 @@
 """The release certificate: what fresh episodes prove of trained policies, at a stated confidence.
 
-For each policy and budget there is an upper confidence bound on the discounted cost (`mccpo.evaluation.upper_bound`: valid
-for any distribution of costs between 0 and the most that an episode can cost), and one on the share of steps that teach
-what the learner is not ready for. A union bound over all of them makes the confidence that of the certificate as a
-whole.
+For each policy and budget there is an upper confidence bound on the discounted cost (`mccpo.evaluation.upper_bound`:
+valid for any distribution of costs between 0 and the most that an episode can cost), and one on the share of steps that
+teach what the learner is not ready for. A union bound over all of them makes the confidence that of the certificate as
+a whole.
 
 Three things keep it honest. The union counts every policy of the method, even when one is asked about, so that whoever
 picks the policy that passed is covered. The n-th episode of a policy is always the same one, drawn from keys that its
