@@ -95,9 +95,9 @@ def as_shares(raw: object, where: str, rows: int | None, columns: int) -> Float[
     wanted = f"give {'one row per step' if rows is None else f'{rows} rows'}, each with {columns} numbers from 0 to 1"
     if not listed or (rows is not None and len(listed) != rows):
         raise InputError(f"{where} has {len(listed)} rows", fix=wanted)
-    for place, row in enumerate(listed):
+    for number, row in enumerate(listed):
         if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != columns:
-            raise InputError(f"{where}, row {place} is not {columns} numbers", fix=wanted)
+            raise InputError(f"{where}, row {number} is not {columns} numbers", fix=wanted)
     try:
         values = np.asarray(listed, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

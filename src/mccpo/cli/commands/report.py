@@ -38,7 +38,7 @@ def report(
         parts = read_curves(run / "metrics.parquet")
         results = parse_document(document, run / "results.json")
         tables += with_certificate(run, results)
-        curves += [_curves(parts, one.table) for one in results]
+        curves += [_curves(parts, table.table) for table in results]
     page = out or runs[0] / "report.html"
     write_report(page, tables, curves, manifest=manifest if len(runs) == 1 else None)
     emit({"report": str(page), "tables": [results.table for results in tables]}, as_json=json, text=f"report: {page}")

@@ -7,6 +7,7 @@ same estimate, and the environment counts what it lets through.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from mccpo.env import Estimated, make
@@ -210,5 +211,5 @@ def _seeds(row: Row, metric: str) -> str:
     return f"{round(sum(seeds))} of {len(seeds)}"
 
 
-def _percent(share: Any) -> str:
+def _percent(share: float | Decimal) -> str:
     return f"{100 * float(share):.3g} %"

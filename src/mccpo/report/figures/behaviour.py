@@ -143,10 +143,10 @@ def _side(labels: list[str], left: float, height: float) -> Html:
             _short(label),
             el("title", label) if _short(label) != label else None,
             x=f"{left - 4:.5g}",
-            y=f"{bottom - height * (place + 0.5) + 2.6:.5g}",
+            y=f"{bottom - height * (row + 0.5) + 2.6:.5g}",
         )
-        for place, label in enumerate(labels)
-        if place % every == 0
+        for row, label in enumerate(labels)
+        if row % every == 0
     ]
     return el("g", *texts, fill=MUTED, font_size="7.5", text_anchor="end")
 

@@ -154,14 +154,14 @@ def _line(axes: Axes, points: list[_Point], style: Stroke) -> None:
 
 def _marks(axes: Axes, points: list[_Point], colour: str, *, above: bool) -> None:
     """Writes what tells points apart beside them, passing over those that would cover the one before."""
-    place, align = ((-5, 4), "right") if above else ((6, -11), "left")
+    offset, align = ((-5, 4), "right") if above else ((6, -11), "left")
     axes.get_xlim(), axes.get_ylim()  # has the limits worked out, on which distances on the page depend
     last = None
     for point in points:
         here = axes.transData.transform((point.x, point.y))
         if last is None or np.hypot(*(here - last)) > _APART:
             at = (point.x, point.y)
-            axes.annotate(point.mark, at, place, textcoords="offset points", ha=align, fontsize=7.5, color=colour)
+            axes.annotate(point.mark, at, offset, textcoords="offset points", ha=align, fontsize=7.5, color=colour)
             last = here
 
 
@@ -204,7 +204,7 @@ def _dominated(lines: _Lines, paper: list[PaperPoint], metric: str) -> list[str]
     if not named or OUR_METHOD not in lines:
         return []
     ours = [point for point in lines[OUR_METHOD] if point.met]
-    beaten = sum(any(point.y >= one["return"] and point.x <= one[metric] for point in ours) for one in named)
+    beaten = sum(any(point.y >= theirs["return"] and point.x <= theirs[metric] for point in ours) for theirs in named)
     return [
         f"{method_label(OUR_METHOD)}, with its budgets met, is at least as good in both respects as "
         f"{beaten or 'none'} of the paper's {len(named)} points."

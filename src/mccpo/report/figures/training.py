@@ -77,29 +77,29 @@ def _group(
     heading: str, note: str, setting: Setting, curves: Curves, metrics: list[str], names: Iterator[str]
 ) -> Group:
     panels = [_curve_panel(setting, curves, metric, names) for metric in metrics]
-    kept = tuple(panel for panel in panels if panel is not None)
-    return Group(heading, note, kept, legend_of(list(curves.values), _references(setting, metrics)))
+    drawn = tuple(panel for panel in panels if panel is not None)
+    return Group(heading, note, drawn, legend_of(list(curves.values), _references(setting, metrics)))
 
 
 def _without_sweeps(curves: Curves) -> tuple[Curves, list[str]]:
     """The curves without the methods of a sweep over weights, where all of them would be too many to tell apart."""
-    kept = {method: values for method, values in curves.values.items() if not split_weight(method)[1]}
-    if len(curves.values) <= _MOST_METHODS or not kept:
+    single = {method: values for method, values in curves.values.items() if not split_weight(method)[1]}
+    if len(curves.values) <= _MOST_METHODS or not single:
         return curves, []
-    return replace(curves, values=kept), [f"The {len(curves.values) - len(kept)} methods of sweeps are left out."]
+    return replace(curves, values=single), [f"The {len(curves.values) - len(single)} methods of sweeps are left out."]
 
 
 def _distinct(curves: Curves) -> tuple[dict[str, Mapping[str, NDArray[np.floating]]], list[str]]:
     """The methods whose curves are not the very same as another's, and a sentence for each that was left out."""
-    kept: dict[str, Mapping[str, NDArray[np.floating]]] = {}
+    distinct: dict[str, Mapping[str, NDArray[np.floating]]] = {}
     twins: dict[str, list[str]] = {}
     for method, values in curves.values.items():
-        twin = next((other for other, theirs in kept.items() if _same(values, theirs)), None)
+        twin = next((other for other, theirs in distinct.items() if _same(values, theirs)), None)
         if twin is None:
-            kept[method] = values
+            distinct[method] = values
         else:
             twins.setdefault(twin, []).append(method_label(method))
-    return kept, [
+    return distinct, [
         f"{' and '.join(others)} trained exactly as {method_label(method)} did: their lines are one."
         for method, others in twins.items()
     ]

@@ -66,7 +66,7 @@ def render(results: Sequence[Results], curves: Sequence[TrainingCurves], *, mani
             f"{len(results)} results with {len(curves)} curves",
             fix="give at least one result, and curves or None for each",
         )
-    names = [f"s{place}-{_slug(table.table)}" for place, table in enumerate(results, start=1)]
+    names = [f"s{number}-{_slug(table.table)}" for number, table in enumerate(results, start=1)]
     heading = "h1" if len(results) == 1 else "h2"
     sections = [_section(*section, heading) for section in zip(results, curves, names, strict=True)]
     title = results[0].title if len(results) == 1 else "Constrained tutoring policies: results"
@@ -91,9 +91,9 @@ def _section(results: Results, curves: TrainingCurves, name: str, heading: str) 
         _requirements(results),
     ]
     many = len(results.settings) > _MOST_OPEN
-    for place, setting in enumerate(results.settings, start=1):
-        shown = _setting(setting, f"{name}t{place}")
-        parts += [el("details", el("summary", setting.name), *shown)] if many and place > 1 else shown
+    for number, setting in enumerate(results.settings, start=1):
+        shown = _setting(setting, f"{name}t{number}")
+        parts += [el("details", el("summary", setting.name), *shown)] if many and number > 1 else shown
     parts += [*_supplement(results.supplement, ""), from_logs.section(results.data), tables.tests_table(results.tests)]
     if results.notes:
         parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
@@ -114,8 +114,9 @@ def _by_setting(results: Results, curves: TrainingCurves) -> dict[str, Curves]:
     if len(results.settings) == 1:
         alone = next(iter(curves.values())) if len(curves) == 1 else curves.get(results.table)
         return {} if alone is None else {results.settings[0].name: alone}
-    named = {part: [one.name for one in results.settings if f"{one.name} ".startswith(f"{part} ")] for part in curves}
-    return {settings[0]: curves[part] for part, settings in named.items() if settings}
+    names = [setting.name for setting in results.settings]
+    sharing = {part: [name for name in names if f"{name} ".startswith(f"{part} ")] for part in curves}
+    return {settings[0]: curves[part] for part, settings in sharing.items() if settings}
 
 
 def _setting(setting: Setting, name: str) -> list[Html | None]:

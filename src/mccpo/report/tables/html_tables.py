@@ -104,10 +104,10 @@ def groups_table(groups: Mapping[str, Groups]) -> Html | None:
     body = []
     for method, rows in groups.items():
         worst = {metric: _worst(rows, metric) for metric in metrics}
-        for place, (group, cells) in enumerate(rows.items()):
+        for row, (group, cells) in enumerate(rows.items()):
             shown = [_group_cell(cells.get(metric), worst=group in worst[metric]) for metric in metrics]
-            name = el("th", method_label(method) if place == 0 else "", scope="row")
-            body.append(el("tr", name, el("td", group), *shown, class_="first" if place == 0 else None))
+            name = el("th", method_label(method) if row == 0 else "", scope="row")
+            body.append(el("tr", name, el("td", group), *shown, class_="first" if row == 0 else None))
     table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups")
     legend = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
     return join(legend, _scrolling(table))

@@ -121,8 +121,8 @@ def _lines(setting: Setting, metric: str, methods: list[str], *, optimum: bool) 
     if any(verdicts):
         lines.append(["  verdict", *("" if verdict is None else verdict.kind for verdict in verdicts)])
     if optimum:
-        for place, line in enumerate(lines):
-            line.insert(1, optimum_text(metric, best) if place == 0 and best is not None else "")
+        for number, line in enumerate(lines):
+            line.insert(1, optimum_text(metric, best) if number == 0 and best is not None else "")
     return lines
 
 

@@ -101,7 +101,9 @@ class FromLogs:
         graph = as_mapping(entries.get("graph"), f"{where}, graph")
         as_numbers({name: graph.get(name) for name in ("concepts", "edges")}, f"{where}, graph")
         engagement = as_mapping(entries.get("engagement"), f"{where}, engagement")
-        explained = {name: as_mapping(one, f"{where}, {name}").get("r_squared") for name, one in engagement.items()}
+        explained = {
+            name: as_mapping(fitted, f"{where}, {name}").get("r_squared") for name, fitted in engagement.items()
+        }
         as_numbers(explained, f"{where}, engagement")
         account, in_paper = entries.get("account"), entries.get("decoupling in the paper")
         rates = as_list(entries.get("decoupling"), f"{where}, decoupling")

@@ -154,7 +154,7 @@ class Supplement:
         """The optional fields of a table or a setting."""
         behaviour = self.behaviour
         return stated(
-            conduct=None if behaviour is None else {name: one.as_json() for name, one in behaviour.items()},
+            conduct=None if behaviour is None else {method: seen.as_json() for method, seen in behaviour.items()},
             groups=self.groups,
             infeasible=None if self.unmet is None else self.unmet.as_json(),
             certificate=None if self.certificate is None else self.certificate.as_json(),
@@ -179,7 +179,8 @@ def _groups(raw: object, where: str) -> dict[str, Groups]:
 def _behaviour(raw: object, where: str) -> dict[str, Behaviour] | None:
     if raw is None:
         return None
-    by_method = {name: Behaviour.parse(one, f"{where}, {name}") for name, one in as_mapping(raw, where).items()}
+    entries = as_mapping(raw, where)
+    by_method = {method: Behaviour.parse(entry, f"{where}, {method}") for method, entry in entries.items()}
     if len({behaviour.concepts for behaviour in by_method.values()}) > 1:
         raise InputError(f"{where} names other concepts from method to method", fix="give all methods the same")
     return by_method

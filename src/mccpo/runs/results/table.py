@@ -88,7 +88,7 @@ class Results:
             return replace(self, supplement=replace(self.supplement, certificate=certificate))
         if name not in [setting.name for setting in self.settings]:
             return None
-        return replace(self, settings=tuple(_certified(one, name, certificate) for one in self.settings))
+        return replace(self, settings=tuple(_certified(setting, name, certificate) for setting in self.settings))
 
     def to_polars(self) -> pl.DataFrame:
         """One row per setting, method, metric and seed."""
@@ -137,7 +137,7 @@ class Results:
         return cls(
             table=table,
             title=str(entries.get("title") or table),
-            settings=tuple(Setting.parse(name, one, f"{table} {name}".strip()) for name, one in named.items())
+            settings=tuple(Setting.parse(name, entry, f"{table} {name}".strip()) for name, entry in named.items())
             or (Setting.parse("", entries, table, alone=True),),
             protocol=as_mapping(entries.get("protocol"), f"{table}: protocol"),
             environment=str(entries.get("environment") or ""),
@@ -162,23 +162,23 @@ class Results:
         return [setting.name for setting in self.settings] == [""]
 
     def _settings_as_json(self) -> Json:
-        told = stated(
+        asked = stated(
             requirements=None if self.requirements is None else list(self.requirements),
             parts=None if self.parts is None else dict(self.parts),
         )
         if not self._alone:
-            return {"settings": {setting.name: setting.as_json() for setting in self.settings}, **told}
+            return {"settings": {setting.name: setting.as_json() for setting in self.settings}, **asked}
         only = dict(self.settings[0].as_json())
         if self.instances is not None:  # which have an optimum each
             del only["optimum"]
-        return {"budgets": only.pop("budgets"), **told, **only}
+        return {"budgets": only.pop("budgets"), **asked, **only}
 
     def _studies_as_json(self) -> Json:
         instances = self.instances
         return stated(
             noise=None if self.noise is None else noise_as_json(self.noise),
             claims=_listed(self.claims),
-            instances=None if instances is None else {name: one.as_json() for name, one in instances.items()},
+            instances=None if instances is None else {name: instance.as_json() for name, instance in instances.items()},
         )
 
 
@@ -219,11 +219,11 @@ def _parts(raw: object) -> dict[str, str] | None:
 def _instances(raw: object, where: str) -> dict[str, Instance] | None:
     if raw is None:
         return None
-    return {name: Instance.parse(one, f"{where}, {name}") for name, one in as_mapping(raw, where).items()}
+    return {name: Instance.parse(entry, f"{where}, {name}") for name, entry in as_mapping(raw, where).items()}
 
 
 def _each(raw: object, where: str, parse: Callable[[object, str], Study]) -> tuple[Study, ...] | None:
-    return None if raw is None else tuple(parse(one, where) for one in as_list(raw, where))
+    return None if raw is None else tuple(parse(entry, where) for entry in as_list(raw, where))
 
 
 def _listed(studies: Sequence[NoiseClaim | Search] | None) -> list[Json] | None:
