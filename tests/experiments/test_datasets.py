@@ -9,7 +9,7 @@ from tests.experiments.paper.test_tutor import untrained
 from tests.logs.test_real_data import DATASETS as REAL
 from tests.logs.test_real_data import opened
 
-from mccpo.curriculum.derive.learn import learn
+from mccpo.curriculum.derive import learn_graph
 from mccpo.env import PreparedJudge
 from mccpo.errors import InputError
 from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, neural
@@ -137,9 +137,9 @@ def test_a_public_data_set_becomes_an_environment_or_says_why_not(dataset):
     why = WITHOUT.get(dataset.file, "")
     if why:
         with pytest.raises(InputError, match=why):
-            prepare(table, learn(responses_by_concept(table)).graph)
+            prepare(table, learn_graph(responses_by_concept(table)).graph)
         return
-    graph = learn(responses_by_concept(table), origin=dataset.file).graph
+    graph = learn_graph(responses_by_concept(table), origin=dataset.file).graph
     found = prepare(table, graph, Choices(minimum=10, episodes=300, restarts=1))
     told = found.document
     assert told["events"]["in the table"] == table.height >= told["events"]["on the graph"]

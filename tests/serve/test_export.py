@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.curriculum.formats import json_format
 from mccpo.env import make
 from mccpo.logs import load
 from mccpo.logs.table import read
@@ -146,7 +145,7 @@ def test_the_commands_take_an_export_as_it_is(exports, release, tmp_path, capsys
     assert audited["interactions"] == verdict.outcomes
     fitted = told("fit-learner", *log, "--model", "ema")
     assert 0 < fitted["concepts"] <= table["concept"].n_unique()  # a rare one may have fallen to those held out
-    (tmp_path / "graph.json").write_text(json_format.render(release.curriculum.to_raw()))
+    (tmp_path / "graph.json").write_text(render_json(release.curriculum.to_raw()))
     quick = ["--graph", "graph.json", "--minimum", "5", "--restarts", "1", "--group", "class"]
     prepared = told("prepare", *log, *quick, "--out", "made")
     assert prepared["from"]["account"]["interactions"] == verdict.outcomes

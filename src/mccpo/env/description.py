@@ -7,8 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, parse_json, render_json
 from mccpo.env.contract import Environment
 from mccpo.env.registry import ENVIRONMENTS, make
 from mccpo.env.tutor import Activity, Group
@@ -32,7 +31,7 @@ def rebuild_environment(name: str, parameters: Mapping[str, Any]) -> Environment
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Curriculum):
-        return json.loads(json_format.render(value.to_raw()))
+        return json.loads(render_json(value.to_raw()))
     if isinstance(value, tuple):
         return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
     return value
@@ -41,7 +40,7 @@ def _encode(value: Any) -> Any:
 def decode(name: str, value: Any) -> Any:
     """One parameter as the environment takes it."""
     if name == "curriculum":
-        return Curriculum.from_raw(json_format.parse(json.dumps(value).encode(), "the curriculum"))
+        return Curriculum.from_raw(parse_json(json.dumps(value).encode(), "the curriculum"))
     if name in _ROWS:
         return tuple(_ROWS[name](**entry) for entry in value)
     return value

@@ -88,11 +88,11 @@ def _stated(path: Path) -> RawGraph:
 
 
 def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
-    from mccpo.curriculum.derive.learn import learn
+    from mccpo.curriculum.derive import learn_graph
     from mccpo.logs.responses_by_concept import responses_by_concept
 
     note("no --graph is given: it is learnt from the responses, and labelled as derived")
-    return learn(responses_by_concept(table), origin=logs.name).graph
+    return learn_graph(responses_by_concept(table), origin=logs.name).graph
 
 
 def _members(path: Path) -> dict[str, str]:

@@ -27,8 +27,7 @@ import polars as pl
 from jaxtyping import Float
 
 from mccpo import files
-from mccpo.curriculum import Curriculum, RawGraph, check_theta
-from mccpo.curriculum.formats.paths import write_raw
+from mccpo.curriculum import Curriculum, RawGraph, check_theta, write_raw
 from mccpo.curriculum.lint import Removal, repair
 from mccpo.env import PreparedJudge, PreparedTutor, describe_environment
 from mccpo.env.registry import JUDGE, TUTOR

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 
 from mccpo.curriculum import read_raw
-from mccpo.curriculum.derive import junyi2020, xes3g5m
-from mccpo.curriculum.derive.learn import learn
+from mccpo.curriculum.derive import derive_junyi2020, derive_xes3g5m, learn_graph, read_routes, read_taxonomy
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.build import Choices, Prepared, prepare, repaired
 from mccpo.experiments.prepare.learners import Models, as_learners, halves
@@ -44,7 +43,7 @@ def junyi(data: Path, seed: int) -> Dataset:
     """Junyi Academy 2018-2019: concepts and edges from the taxonomy, 5,000 learners with 30 events or more."""
     folder = _folder(data, "junyi2020", ("Log_Problem.csv", "Info_Content.csv"))
     logs = load(folder / "Log_Problem.csv", "junyi-2020")
-    derived = junyi2020.derive(junyi2020.read(folder / "Info_Content.csv"))
+    derived = derive_junyi2020(read_taxonomy(folder / "Info_Content.csv"))
     members = {item: concept for concept, items in derived.members.items() for item in items}
     made = prepare(logs.table, derived.graph, Choices(minimum=30, seed=seed), members=members, origin=_origin(logs))
     return Dataset(made, logs, derived.notes)
@@ -58,7 +57,7 @@ def xes3g5m_data(data: Path, seed: int) -> Dataset:
     for name, count in logs.table.drop_nulls("concept").group_by(pl.col("concept").cast(pl.String)).len().iter_rows():
         for part in name.split(BETWEEN_CONCEPTS):
             counts[part] += count
-    derived = xes3g5m.derive(xes3g5m.read(folder / "metadata"), interactions=counts)
+    derived = derive_xes3g5m(read_routes(folder / "metadata"), interactions=counts)
     made = prepare(logs.table, derived.graph, Choices(minimum=20, seed=seed), origin=_origin(logs))
     return Dataset(made, logs, derived.notes)
 
@@ -67,7 +66,7 @@ def assistments_2009(data: Path, seed: int) -> Dataset:
     """ASSISTments 2009-10, skill builder: a graph learnt from the responses, since none was published."""
     names = ("skill_builder_data_corrected.parquet", "skill_builder_data_corrected.csv", "skill_builder_data.csv")
     logs = load(_one_of(_folder(data, "assist2009", ()), names), "assistments-2009")
-    derived = learn(responses_by_concept(logs.table), origin="assistments-2009")
+    derived = learn_graph(responses_by_concept(logs.table), origin="assistments-2009")
     made = prepare(logs.table, derived.graph, Choices(seed=seed), origin=_origin(logs))
     return Dataset(made, logs, ("The graph is learnt from the responses; nobody has stated it.", *derived.notes))
 

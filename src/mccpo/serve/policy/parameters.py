@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.curriculum import Curriculum, check_theta
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, check_theta, parse_json
 from mccpo.errors import InputError
 from mccpo.mastery import BKT
 
@@ -89,7 +88,7 @@ def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
     if environment not in TUTORS:
         raise InputError(f"a policy of {environment!r} cannot be served", fix=f"serve one of {', '.join(TUTORS)}")
     text = json.dumps(parameters["curriculum"])
-    curriculum = Curriculum.from_raw(json_format.parse(text.encode(), "the curriculum"))
+    curriculum = Curriculum.from_raw(parse_json(text.encode(), "the curriculum"))
     activities = tuple(_activity(entry) for entry in parameters["activities"])
     if len({activity.name for activity in activities}) < len(activities):
         raise InputError("an activity is given twice", fix=_AGAIN)

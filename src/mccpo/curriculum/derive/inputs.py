@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mccpo.curriculum.formats.fields import decode
-from mccpo.curriculum.formats.paths import read_bytes
+from mccpo.curriculum.formats.files import read_bytes
 from mccpo.errors import InputError
 
 
@@ -54,12 +54,12 @@ def read_object(path: Path) -> dict[str, Any]:
 def read_counts(path: Path) -> dict[str, int]:
     """How many interactions each item or concept has: a JSON object, or a CSV whose last column is the number."""
     if path.suffix.lower() == ".json":
-        found = read_object(path).items()
+        stated = read_object(path).items()
     else:
         columns, rows = read_table(path, ())
-        found = {row[columns[0]]: row[columns[-1]] for row in rows}.items()
+        stated = {row[columns[0]]: row[columns[-1]] for row in rows}.items()
     counts = {}
-    for name, value in found:
+    for name, value in stated:
         try:
             counts[name] = int(value)
         except (TypeError, ValueError):

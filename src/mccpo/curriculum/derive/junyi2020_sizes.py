@@ -1,4 +1,4 @@
-"""What the recipe for Junyi 2020 yields under the choices that it leaves open, beside the paper's graph."""
+"""How large the graph of Junyi 2020 is under the choices that its recipe leaves open, beside the paper's graph."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mccpo.curriculum.derive.junyi2020 import (
     LEVELS,
     STAGES,
     UNSET,
-    Choices,
     Group,
+    Junyi2020Choices,
     Taxonomy,
     group_edges,
     group_exercises,
@@ -27,10 +27,10 @@ SIZES = (1, 2, 5, 10, 20, 50)
 
 
 @dataclass(frozen=True)
-class Yield:
+class GraphSize:
     """The size of the graph that some choices give."""
 
-    choices: Choices
+    choices: Junyi2020Choices
     concepts: int
     edges: int
     depth: int
@@ -38,47 +38,47 @@ class Yield:
     @property
     def distance(self) -> float:
         """How far it is from the paper's graph: the relative differences of concepts and edges, added."""
-        return sum(abs(found - told) / told for found, told in zip((self.concepts, self.edges), PAPER, strict=True))
+        return sum(abs(ours - paper) / paper for ours, paper in zip((self.concepts, self.edges), PAPER, strict=True))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The yield as plain values, for JSON."""
+    def as_json(self) -> dict[str, Any]:
+        """The size and its choices as plain values, for JSON."""
         return {**asdict(self.choices), "concepts": self.concepts, "edges": self.edges, "depth": self.depth}
 
 
-def one_at_a_time(taxonomy: Taxonomy, base: Choices | None = None) -> Iterator[tuple[str, Yield]]:
-    """The yield of the given choices and of each change of a single one of them, with the name of the change."""
-    base = base or Choices()
-    yield "as chosen", measure(taxonomy, base)
+def one_at_a_time(taxonomy: Taxonomy, base: Junyi2020Choices | None = None) -> Iterator[tuple[str, GraphSize]]:
+    """The size under the given choices and under each change of a single one of them, with the name of the change."""
+    base = base or Junyi2020Choices()
+    yield "as chosen", graph_size(taxonomy, base)
     for name, values in _changes().items():
         for value in values:
             if value != getattr(base, name):
                 changed = replace(base, **{name: value})
                 if _sensible(changed):
-                    yield f"{name}={value}", measure(taxonomy, changed)
+                    yield f"{name}={value}", graph_size(taxonomy, changed)
 
 
-def every_combination(taxonomy: Taxonomy) -> tuple[Yield, ...]:
-    """The yields of all combinations in which concepts are groups of exercises, the nearest to the paper's first."""
+def every_combination(taxonomy: Taxonomy) -> tuple[GraphSize, ...]:
+    """The sizes under all combinations in which concepts are groups of exercises, the nearest to the paper's first."""
     changes = {**_changes(), "concept": ("group",)}
     names = list(changes)
-    found = []
+    sizes = []
     for values in product(*changes.values()):
-        choices = Choices(**dict(zip(names, values, strict=True)))
+        choices = Junyi2020Choices(**dict(zip(names, values, strict=True)))
         # without edges between stages it does not matter what a branch is, or how seniors would be linked
         idle = choices.cross == "none" and (choices.branch != "level1" or choices.senior == "unlinked")
         if _sensible(choices) and not idle:
-            found.append(measure(taxonomy, choices))
-    return tuple(sorted(found, key=lambda one: one.distance))
+            sizes.append(graph_size(taxonomy, choices))
+    return tuple(sorted(sizes, key=lambda size: size.distance))
 
 
-def measure(taxonomy: Taxonomy, choices: Choices) -> Yield:
-    """The yield of one set of choices, counted on groups: the graph itself may have hundreds of thousands of edges."""
+def graph_size(taxonomy: Taxonomy, choices: Junyi2020Choices) -> GraphSize:
+    """The size under one set of choices, counted on groups: the graph may have hundreds of thousands of edges."""
     groups = group_exercises(taxonomy.exercises, choices, {})
     edges = [(start, end) for start, end, _ in group_edges(groups, choices)]
-    kept = {group for edge in edges for group in edge} if choices.alone == "dropped" else set(groups)
+    counted = {group for edge in edges for group in edge} if choices.alone == "dropped" else set(groups)
     weight = {group: len(members) if choices.concept == "exercise" else 1 for group, members in groups.items()}
-    concepts = sum(weight[group] for group in kept)
-    return Yield(choices, concepts, sum(weight[start] * weight[end] for start, end in edges), _depth(edges))
+    concepts = sum(weight[group] for group in counted)
+    return GraphSize(choices, concepts, sum(weight[start] * weight[end] for start, end in edges), _depth(edges))
 
 
 def _depth(edges: Iterable[tuple[Group, Group]]) -> int:
@@ -93,10 +93,13 @@ def _depth(edges: Iterable[tuple[Group, Group]]) -> int:
 
 
 def _changes() -> Mapping[str, tuple[Any, ...]]:
-    named = alternatives(Choices)
-    return {**{one.name: named[one.name] for one in fields(Choices) if one.name in named}, "min_exercises": SIZES}
+    named = alternatives(Junyi2020Choices)
+    return {
+        **{field.name: named[field.name] for field in fields(Junyi2020Choices) if field.name in named},
+        "min_exercises": SIZES,
+    }
 
 
-def _sensible(choices: Choices) -> bool:
+def _sensible(choices: Junyi2020Choices) -> bool:
     """Whether the branch holds whole clusters."""
     return LEVELS.index(choices.branch) <= LEVELS.index(choices.cluster)

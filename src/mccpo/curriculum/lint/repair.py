@@ -21,7 +21,7 @@ class Removal:
     where: str
     why: str
 
-    def as_dict(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str]:
         """The removal as plain values, for JSON."""
         return {"kind": self.kind, "where": self.where, "why": self.why}
 
@@ -47,7 +47,7 @@ def repair(raw: RawGraph, *, reduce: bool = False) -> tuple[Curriculum, tuple[Re
         if times > 1:
             why = f"stated {times} times: merged, with the prerequisites of all and the first demand"
             removed.append(Removal("duplicate", name, why))
-    kept: dict[Edge, None] = {}
+    edges_left: dict[Edge, None] = {}
     for (start, end), times in Counter(raw.edges).items():
         if start == end:
             removed.append(Removal("self-loop", arrow(start, end), "a concept cannot come before itself"))
@@ -55,15 +55,15 @@ def repair(raw: RawGraph, *, reduce: bool = False) -> tuple[Curriculum, tuple[Re
             why = f"{start!r} is not a concept of the graph" if start else "an empty entry names no concept"
             removed.append(Removal("dangling", arrow(start, end) if start else end, why))
         else:
-            kept[start, end] = None
+            edges_left[start, end] = None
             if times > 1:
                 removed.append(Removal("duplicate", arrow(start, end), f"stated {times} times: kept once"))
     for component in strong_components(raw):
         for edge in _closing_edges(component):
-            del kept[edge]
+            del edges_left[edge]
             why = f"closes a cycle of {', '.join(component.concepts)}"
             removed.append(Removal("cycle", arrow(*edge), why))
-    curriculum = Curriculum(kept, dict.fromkeys(raw.names), raw.demand)
+    curriculum = Curriculum(edges_left, dict.fromkeys(raw.names), raw.demand)
     if reduce:
         implied = redundant_edges(curriculum)
         removed += [Removal("redundant", arrow(*edge), f"implied by {arrow(*path)}") for edge, path in implied.items()]
@@ -78,7 +78,7 @@ def strong_components(raw: RawGraph) -> tuple[Component, ...]:
     index = {name: graph.add_node(name) for name in dict.fromkeys(raw.names)}
     edges = [edge for edge in dict.fromkeys(raw.edges) if edge[0] in index and edge[0] != edge[1]]
     graph.add_edges_from_no_data([(index[start], index[end]) for start, end in edges])
-    sets = [sorted(found) for found in rustworkx.strongly_connected_components(graph) if len(found) > 1]
+    sets = [sorted(members) for members in rustworkx.strongly_connected_components(graph) if len(members) > 1]
     components = []
     for indices in sorted(sets):
         concepts = tuple(graph[position] for position in indices)
@@ -94,10 +94,10 @@ def redundant_edges(curriculum: Curriculum) -> dict[Edge, tuple[str, ...]]:
     graph.add_nodes_from(curriculum.concepts)
     graph.add_edges_from_no_data([(curriculum.index(start), curriculum.index(end)) for start, end in curriculum.edges])
     reduced, position = rustworkx.transitive_reduction(graph)
-    kept = {(reduced[start], reduced[end]) for start, end in reduced.edge_list()}
+    needed = {(reduced[start], reduced[end]) for start, end in reduced.edge_list()}
     implied: dict[Edge, tuple[str, ...]] = {}
     for edge in curriculum.edges:
-        if edge not in kept:
+        if edge not in needed:
             start, end = (position[curriculum.index(name)] for name in edge)
             path = rustworkx.dijkstra_shortest_paths(reduced, start, target=end)[end]
             implied[edge] = tuple(reduced[index] for index in path)
@@ -106,14 +106,14 @@ def redundant_edges(curriculum: Curriculum) -> dict[Edge, tuple[str, ...]]:
 
 def _closing_edges(component: Component) -> list[Edge]:
     """Edges without which the component has no cycle, none of which could be kept."""
-    place = {name: position for position, name in enumerate(_order_with_few_edges_back(component))}
+    rank = {name: position for position, name in enumerate(_order_with_few_edges_back(component))}
     # Edges that lead on cannot close a cycle among themselves; of those that lead back, the shortest are tried first.
-    edges = sorted(component.edges, key=lambda edge: (place[edge[0]] - place[edge[1]], place[edge[0]]))
+    edges = sorted(component.edges, key=lambda edge: (rank[edge[0]] - rank[edge[1]], rank[edge[0]]))
     needs: dict[str, set[str]] = {name: set() for name in component.concepts}
     closing = []
     for start, end in edges:
         needs[end].add(start)
-        if place[start] > place[end] and not _acyclic(needs):
+        if rank[start] > rank[end] and not _acyclic(needs):
             needs[end].remove(start)
             closing.append((start, end))
     return closing

@@ -10,9 +10,7 @@ from typing import Any, Literal
 import rustworkx
 
 from mccpo.curriculum.formats.raw import RawGraph, arrow
-from mccpo.curriculum.repair import Removal, redundant_edges, repair, strong_components
-
-__all__ = ["Finding", "Kind", "Removal", "Report", "check", "repair"]
+from mccpo.curriculum.lint.repair import redundant_edges, repair, strong_components
 
 Kind = Literal["cycle", "self-loop", "duplicate", "dangling", "unreachable", "redundant"]
 KINDS: tuple[Kind, ...] = ("cycle", "self-loop", "dangling", "duplicate", "unreachable", "redundant")
@@ -31,7 +29,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class LintReport:
     """What a graph file holds and what is wrong with it."""
 
     concepts: int
@@ -47,13 +45,15 @@ class Report:
         """Whether the graph can serve as a gate: no cycle, self-loop or dangling prerequisite."""
         return not any(finding.kind in GRAVE for finding in self.findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""
-        findings = [{"kind": one.kind, "where": one.where, "message": one.message} for one in self.findings]
+        findings = [
+            {"kind": finding.kind, "where": finding.where, "message": finding.message} for finding in self.findings
+        ]
         return {"concepts": self.concepts, "edges": self.edges, "depth": self.depth, "findings": findings}
 
 
-def check(raw: RawGraph) -> Report:
+def check(raw: RawGraph) -> LintReport:
     """Finds the faults of a graph, the gravest kind first, each kind in the order of the file.
 
     `cycle`: a set of concepts that all come before one another (one finding for each such set). `self-loop`: a concept
@@ -62,7 +62,7 @@ def check(raw: RawGraph) -> Report:
     a cycle, a self-loop or a dangling prerequisite. `redundant`: an edge that a longer path already implies.
     """
     repaired, _ = repair(raw)
-    found: list[Finding] = [
+    findings: list[Finding] = [
         *_cycles(raw),
         *_self_loops(raw),
         *_dangling(raw),
@@ -73,7 +73,7 @@ def check(raw: RawGraph) -> Report:
             for edge, path in redundant_edges(repaired).items()
         ),
     ]
-    return Report(len(set(raw.names)), len(set(raw.edges)), repaired.depth, tuple(found))
+    return LintReport(len(set(raw.names)), len(set(raw.edges)), repaired.depth, tuple(findings))
 
 
 def _cycles(raw: RawGraph) -> Iterator[Finding]:

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.derive.compare import compare
-from mccpo.curriculum.derive.learn import Choices, judge, learn
-from mccpo.curriculum.derive.scores import Scores, answered_before
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, render_json
+from mccpo.curriculum.derive import LearnChoices, Scores, compare_graphs, learn_graph
+from mccpo.curriculum.derive.partial_order import pair_statistics
+from mccpo.curriculum.derive.scores import answered_before
 from mccpo.errors import InputError
 
 TRUTH = Curriculum.from_edges([("a", "b"), ("b", "c"), ("a", "d"), ("d", "e"), ("f", "g"), ("g", "h")], "abcdefgh")
@@ -33,8 +32,8 @@ def learners(graph=TRUTH, count=1500, missing=0.3, error=0.08, seed=0):
 
 
 def test_a_known_graph_is_found_with_its_directions():
-    derived = learn(learners(), Choices(weigh="none"), "made.parquet")
-    found = compare(Curriculum.from_raw(derived.graph), TRUTH)
+    derived = learn_graph(learners(), LearnChoices(weigh="none"), "made.parquet")
+    found = compare_graphs(Curriculum.from_raw(derived.graph), TRUTH)
     assert found.orientation == 1.0
     assert found.edges.right >= 5
     assert found.closure.precision == 1.0
@@ -48,14 +47,14 @@ def test_a_known_graph_is_found_with_its_directions():
 
 @pytest.mark.parametrize("orient", ["order", "responses+order"])
 def test_the_order_of_first_answers_can_tell_the_direction(orient):
-    found = compare(Curriculum.from_raw(learn(learners(), Choices(orient=orient)).graph), TRUTH)
+    found = compare_graphs(Curriculum.from_raw(learn_graph(learners(), LearnChoices(orient=orient)).graph), TRUTH)
     assert found.orientation == 1.0
     assert found.edges.right >= 5
 
 
 def test_concepts_that_have_nothing_to_do_with_one_another_get_no_edges():
     alone = Curriculum.from_edges([], [f"c{number}" for number in range(40)])
-    assert learn(learners(alone, seed=1)).graph.edges == ()
+    assert learn_graph(learners(alone, seed=1)).graph.edges == ()
 
 
 def able_learners(count=4000, n=20, seed=2):
@@ -69,18 +68,19 @@ def able_learners(count=4000, n=20, seed=2):
 
 def test_strata_of_ability_tell_prerequisites_from_mere_difficulty():
     scores = able_learners()
-    assert judge(scores, Choices()).passed.sum() > 30  # an able learner knows more of everything
-    assert judge(scores, Choices(strata=8)).passed.sum() == 0
+    assert pair_statistics(scores, LearnChoices()).passed.sum() > 30  # an able learner knows more of everything
+    assert pair_statistics(scores, LearnChoices(strata=8)).passed.sum() == 0
     assert any(
-        note.startswith("0 of these are associated among learners of equal ability") for note in learn(scores).notes
+        note.startswith("0 of these are associated among learners of equal ability")
+        for note in learn_graph(scores).notes
     )
-    found = compare(Curriculum.from_raw(learn(learners(), Choices(strata=3)).graph), TRUTH)
+    found = compare_graphs(Curriculum.from_raw(learn_graph(learners(), LearnChoices(strata=3)).graph), TRUTH)
     assert found.edges.right >= 5
 
 
 def test_statistics_of_a_pair_are_those_of_its_table():
     scores = learners(count=200)
-    pairs = judge(scores, Choices(min_learners=10))
+    pairs = pair_statistics(scores, LearnChoices(min_learners=10))
     dense = np.full((200, 8), np.nan)
     dense[scores.learner, scores.concept] = scores.score
     u, v = 0, 1
@@ -110,28 +110,28 @@ def test_first_answers_are_counted_by_learner_and_ties_are_not():
 
 def test_cap_and_learners_are_respected():
     scores = learners()
-    assert max(len(row.prerequisites) for row in learn(scores, Choices(max_prerequisites=1)).graph.rows) == 1
-    assert learn(scores, Choices(min_learners=10_000)).graph.edges == ()
+    assert max(len(row.prerequisites) for row in learn_graph(scores, LearnChoices(max_prerequisites=1)).graph.rows) == 1
+    assert learn_graph(scores, LearnChoices(min_learners=10_000)).graph.edges == ()
 
 
 def test_wrong_input_is_refused():
     scores = learners(count=50)
     with pytest.raises(InputError, match="no order"):
-        learn(scores._replace(first=None), Choices(orient="order"))
+        learn_graph(scores._replace(first=None), LearnChoices(orient="order"))
     with pytest.raises(InputError, match="two scores"):
-        learn(scores._replace(concept=np.zeros_like(scores.concept)))
+        learn_graph(scores._replace(concept=np.zeros_like(scores.concept)))
     with pytest.raises(InputError, match="outside 0 to 1"):
-        learn(scores._replace(score=scores.score * 2))
+        learn_graph(scores._replace(score=scores.score * 2))
     with pytest.raises(InputError, match="no responses"):
-        learn(Scores(*(np.array([], int),) * 2, np.array([]), None, ("a",)))
+        learn_graph(Scores(*(np.array([], int),) * 2, np.array([]), None, ("a",)))
     with pytest.raises(InputError, match="false_discoveries is 0"):
-        learn(scores, replace(Choices(), false_discoveries=0.0))
+        learn_graph(scores, replace(LearnChoices(), false_discoveries=0.0))
     with pytest.raises(InputError, match="strata is 0"):
-        learn(scores, Choices(strata=0))
+        learn_graph(scores, LearnChoices(strata=0))
 
 
 def test_the_same_scores_give_the_same_bytes():
     scores = learners()
     shuffled = np.random.default_rng(9).permutation(len(scores.learner))
     again = Scores(*(column[shuffled] for column in scores[:4]), scores.concepts)
-    assert json_format.render(learn(scores).graph) == json_format.render(learn(again).graph)
+    assert render_json(learn_graph(scores).graph) == render_json(learn_graph(again).graph)

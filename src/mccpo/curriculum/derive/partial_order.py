@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy  # whose parts load when they are used
 from jaxtyping import Bool, Float
-from scipy import stats
 
 from mccpo.curriculum.derive.pruning import acyclic, reduced, strongest
 from mccpo.curriculum.derive.recipe import Derived, derivation, graph_of
@@ -37,7 +37,7 @@ Square: TypeAlias = Float[np.ndarray, "V V"]
 
 
 @dataclass(frozen=True)
-class Choices:
+class LearnChoices:
     """How an edge is judged."""
 
     min_learners: int = 30
@@ -81,17 +81,17 @@ class Pairs(NamedTuple):
     """Where u → v passes every test."""
 
 
-def learn(scores: Scores, choices: Choices | None = None, origin: str = "responses") -> Derived:
+def learn_graph(scores: Scores, choices: LearnChoices | None = None, origin: str = "responses") -> Derived:
     """The graph that the scores speak for. A concept without an edge stays a concept.
 
     Among all learners an association may come from ability alone, so every edge also says how strong it is among
     learners of equal ability, and the notes how many edges would be found there.
     """
-    choices, scores = choices or Choices(), in_order(scores)
-    pairs = judge(scores, choices)
-    kept = strongest(pairs.passed, pairs.strength, choices.max_prerequisites)
-    chosen = reduced(acyclic(kept, pairs.strength))
-    equals = pairs if choices.strata > 1 else judge(scores, replace(choices, strata=EQUAL_ABILITY))
+    choices, scores = choices or LearnChoices(), in_order(scores)
+    pairs = pair_statistics(scores, choices)
+    strongest_edges = strongest(pairs.passed, pairs.strength, choices.max_prerequisites)
+    chosen = reduced(acyclic(strongest_edges, pairs.strength))
+    equals = pairs if choices.strata > 1 else pair_statistics(scores, replace(choices, strata=EQUAL_ABILITY))
     confirmed = int((chosen & (equals.association_q <= choices.false_discoveries)).sum())
     names = scores.concepts
     evidence = {
@@ -103,15 +103,15 @@ def learn(scores: Scores, choices: Choices | None = None, origin: str = "respons
     tested = int(np.triu(pairs.learners >= choices.min_learners, 1).sum())
     notes = (
         f"{tested} of {len(names) * (len(names) - 1) // 2} pairs have {choices.min_learners} learners or more",
-        f"{int(pairs.passed.sum())} edges pass the tests, {int(kept.sum())} are among the strongest of their concept, "
-        f"{int(chosen.sum())} are left without cycles and implied edges",
+        f"{int(pairs.passed.sum())} edges pass the tests, {int(strongest_edges.sum())} are among the strongest of "
+        f"their concept, {int(chosen.sum())} are left without cycles and implied edges",
         f"{confirmed} of these are associated among learners of equal ability; the others may be mere difficulty",
         f"{int((met < choices.min_learners).sum())} concepts have fewer than {choices.min_learners} learners",
     )
     return Derived(graph, notes=notes)
 
 
-def judge(scores: Scores, choices: Choices) -> Pairs:
+def pair_statistics(scores: Scores, choices: LearnChoices) -> Pairs:
     """Tests every pair of concepts."""
     check_scores(scores)
     _check(choices, scores)
@@ -121,7 +121,7 @@ def judge(scores: Scores, choices: Choices) -> Pairs:
     np.fill_diagonal(tested, False)
     met = np.bincount(scores.concept, minlength=len(scores.concepts)).astype(np.float64)
     direction, direction_p = _direction(scores, choices, first_only, met[:, None] - learners, tested)
-    association_q = _false_discovery_rates(stats.norm.sf(z), tested)
+    association_q = _false_discovery_rates(scipy.stats.norm.sf(z), tested)
     direction_q = _false_discovery_rates(direction_p, tested)
     known, unknown = both + first_only.T, first_only.T + neither  # of v known; of u unknown
     share = learners / np.maximum(met[:, None] + met[None, :] - learners, 1.0)
@@ -130,8 +130,8 @@ def judge(scores: Scores, choices: Choices) -> Pairs:
         & (association_q <= choices.false_discoveries)
         & (direction_q <= choices.false_discoveries)
         & (direction > 0)
-        & (stats.binom.sf(both - 1, known, choices.floor) <= choices.floor_error)
-        & (stats.binom.sf(neither - 1, unknown, choices.floor) <= choices.floor_error)
+        & (scipy.stats.binom.sf(both - 1, known, choices.floor) <= choices.floor_error)
+        & (scipy.stats.binom.sf(neither - 1, unknown, choices.floor) <= choices.floor_error)
     )
     return Pairs(
         learners, both / np.maximum(known, 1), neither / np.maximum(unknown, 1), z, association_q,
@@ -139,7 +139,7 @@ def judge(scores: Scores, choices: Choices) -> Pairs:
     )  # fmt: skip
 
 
-def _tables(scores: Scores, choices: Choices) -> tuple[Square, Square, Square, Square]:
+def _tables(scores: Scores, choices: LearnChoices) -> tuple[Square, Square, Square, Square]:
     """Who knows both, the first only, and neither of every pair, and the z-value of their association.
 
     It is the Mantel–Haenszel statistic over the strata of ability; with one stratum that is the correlation of the two
@@ -160,7 +160,7 @@ def _tables(scores: Scores, choices: Choices) -> tuple[Square, Square, Square, S
     return both, first_only, neither, z
 
 
-def _strata(scores: Scores, choices: Choices, learners: int) -> np.ndarray:
+def _strata(scores: Scores, choices: LearnChoices, learners: int) -> np.ndarray:
     """The class of ability of every learner: by how much better than others they do on the concepts they met."""
     answered = np.bincount(scores.concept, minlength=len(scores.concepts))
     mean = np.bincount(scores.concept, scores.score, len(scores.concepts)) / np.maximum(answered, 1)
@@ -170,7 +170,7 @@ def _strata(scores: Scores, choices: Choices, learners: int) -> np.ndarray:
 
 
 def _direction(
-    scores: Scores, choices: Choices, first_only: Square, reached_alone: Square, tested: Bool[np.ndarray, "V V"]
+    scores: Scores, choices: LearnChoices, first_only: Square, reached_alone: Square, tested: Bool[np.ndarray, "V V"]
 ) -> tuple[Square, Square]:
     """The z-value of u before v, and the two-sided p-value, from the kinds of evidence that were chosen (Stouffer)."""
     kinds = choices.orient.split("+")
@@ -181,11 +181,11 @@ def _direction(
         else:
             speaks_for = first_only if kind == "responses" else reached_alone
         pro, contra = speaks_for[tested], speaks_for.T[tested]
-        p[tested] = np.minimum(2 * stats.binom.cdf(np.minimum(pro, contra), pro + contra, 0.5), 1.0)
-        z[tested] += np.sign(pro - contra) * stats.norm.isf(np.maximum(p[tested], 1e-300) / 2)
+        p[tested] = np.minimum(2 * scipy.stats.binom.cdf(np.minimum(pro, contra), pro + contra, 0.5), 1.0)
+        z[tested] += np.sign(pro - contra) * scipy.stats.norm.isf(np.maximum(p[tested], 1e-300) / 2)
     if len(kinds) > 1:
         z /= np.sqrt(len(kinds))
-        p[tested] = 2 * stats.norm.sf(np.abs(z[tested]))
+        p[tested] = 2 * scipy.stats.norm.sf(np.abs(z[tested]))
     return z, p
 
 
@@ -194,7 +194,7 @@ def _false_discovery_rates(p: Square, tested: Bool[np.ndarray, "V V"]) -> Square
     q = np.ones_like(p)
     once = np.triu(tested)
     if once.any():
-        q[once] = stats.false_discovery_control(p[once])
+        q[once] = scipy.stats.false_discovery_control(p[once])
     return np.minimum(q, q.T)
 
 
@@ -206,7 +206,7 @@ def _easiest_first(scores: Scores) -> list[str]:
 
 
 def _support(pairs: Pairs, equals: Pairs, start: int, end: int) -> dict[str, Fact]:
-    found = {
+    squares = {
         "prerequisite_known_if_concept_known": pairs.known_if_known,
         "concept_unknown_if_prerequisite_unknown": pairs.unknown_if_unknown,
         "association_z": pairs.association,
@@ -216,10 +216,10 @@ def _support(pairs: Pairs, equals: Pairs, start: int, end: int) -> dict[str, Fac
         "direction_q": pairs.direction_q,
     }
     learners: dict[str, Fact] = {"learners": int(pairs.learners[start, end])}
-    return learners | {name: float(f"{square[start, end]:.4g}") for name, square in found.items()}
+    return learners | {name: float(f"{square[start, end]:.4g}") for name, square in squares.items()}
 
 
-def _check(choices: Choices, scores: Scores) -> None:
+def _check(choices: LearnChoices, scores: Scores) -> None:
     for name in ("false_discoveries", "floor", "floor_error", "known_from"):
         if not 0.0 < getattr(choices, name) <= 1.0:
             raise InputError(f"{name} is {getattr(choices, name)}", fix="give a number above 0 and at most 1")
