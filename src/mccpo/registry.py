@@ -55,6 +55,9 @@ class Registry(Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._registered or name in self._others()
 
+    def __len__(self) -> int:
+        return len(self._registered) + len(self._others())
+
     def _others(self) -> dict[str, EntryPoint]:
         points = sorted(entry_points(group=self.group), key=lambda point: point.name)
         return {point.name: point for point in points if point.name not in self._registered}

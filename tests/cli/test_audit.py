@@ -10,7 +10,7 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.cli.commands.audit import gain_by
-from mccpo.logs import table
+from mccpo.logs import read_table
 from mccpo.mastery.fitting.fit import Settings, fit
 from mccpo.mastery.model import codes
 from mccpo.mastery.tables.responses import responses_of
@@ -34,7 +34,7 @@ def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learner
                 }
             )
     pl.DataFrame(rows, schema_overrides={"concept": pl.String, "signal": pl.Int8}).write_parquet(path)
-    return table.read(path)
+    return read_table(path)
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ def test_the_papers_rate_stands_beside_its_own_data_sets(
 def test_the_table_is_written_beside_the_audit() -> None:
     frame = write_logs(Path("logs.parquet"))
     assert main(["audit", "logs.parquet", "--model", "ema", "--table", "new/table.parquet", "--out", "found"]) == 0
-    assert table.read("new/table.parquet").equals(frame)
+    assert read_table("new/table.parquet").equals(frame)
 
 
 @pytest.mark.parametrize(

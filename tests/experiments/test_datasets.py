@@ -17,8 +17,8 @@ from mccpo.experiments.paper import from_logs as data
 from mccpo.experiments.prepare import datasets
 from mccpo.experiments.prepare.build import Choices, prepare
 from mccpo.experiments.prepare.datasets import DATASETS, retained
-from mccpo.logs.responses_by_concept import responses_by_concept
-from mccpo.logs.synthetic.generate import generate
+from mccpo.logs import responses_by_concept
+from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan
 
 FORMATS = {"junyi": "junyi-2020", "xes3g5m": "xes3g5m"}

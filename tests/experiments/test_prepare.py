@@ -15,8 +15,7 @@ from mccpo.experiments.prepare import build as module
 from mccpo.experiments.prepare.build import C2_SHARE, C4_SHARE, Choices, prepare, repaired
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
 from mccpo.experiments.prepare.signals import demand_of, engaged, engagement_of, first_answers, novelty_of
-from mccpo.logs import Opening, load
-from mccpo.logs import table as tables
+from mccpo.logs import ReadOptions, load, read_table
 from mccpo.mastery import BKT, PFA, Responses
 from mccpo.mastery import read as read_model
 from mccpo.mastery.fitting.fit import Settings
@@ -39,7 +38,7 @@ def canonical(tmp_path_factory):
         names = ("learner", "concept", "order", "correct", *columns)
         data = dict(zip(names, (*map(list, zip(*rows, strict=True)), *columns.values()), strict=True))
         pl.DataFrame(data).with_columns(pl.col("correct").cast(pl.Boolean)).write_parquet(place)
-        return tables.read(place)
+        return read_table(place)
 
     return build
 
@@ -253,7 +252,7 @@ class TestPrepare:
         mapping = {name: name for name in rows.columns}
         for name, frame in (("plain", rows), ("mixed", rows.sample(fraction=1.0, shuffle=True, seed=3))):
             frame.write_csv(tmp_path / f"{name}.csv")
-            read = load(tmp_path / f"{name}.csv", "table", Opening(mapping=mapping))
+            read = load(tmp_path / f"{name}.csv", "table", ReadOptions(mapping=mapping))
             prepare(read.table, CHAIN, CHOICES).write(tmp_path / name)
         for name in FILES:
             assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "mixed" / name).read_bytes(), name
@@ -266,7 +265,7 @@ class TestPrepare:
         np.testing.assert_array_equal(judge.ease, found.judge.ease)
         assert tutor.curriculum == judge.curriculum == Curriculum.read(folder / "curriculum.json")
         assert read_model(folder / "learner.json").concepts == found.learner.concepts
-        kept = tables.read(folder / "episodes.parquet")
+        kept = read_table(folder / "episodes.parquet")
         assert kept.height == found.document["events"]["in episodes"]
         assert set(kept["learner"].dtype.categories) == set(kept["learner"].cast(pl.String))
         assert json.loads((folder / "prepared.json").read_text()) == found.document

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.logs.audit.clustered import Rate
-from mccpo.logs.audit.prevalence import Audit, audit
-from mccpo.logs.table import COLUMNS, encode
+from mccpo.logs import COLUMNS, encode
+from mccpo.logs.audit import Audit, Rate, audit
 from mccpo.report.audit import words
 from mccpo.report.audit.page import FEWEST_EVENTS, FEWEST_LEARNERS, render
 from mccpo.report.audit.words import Reported, Subject

@@ -13,8 +13,7 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.logs import load
-from mccpo.logs.table import read
+from mccpo.logs import load, read_table
 from mccpo.serve.api.app import create_app
 from mccpo.serve.api.settings import Settings
 from mccpo.serve.policy.release import load_release
@@ -138,7 +137,7 @@ def test_the_commands_take_an_export_as_it_is(exports, release, tmp_path, capsys
     checked = told("logs", "check", *log)
     assert (checked["rows"], checked["interactions"]) == (verdict.decisions, verdict.outcomes)
     told("logs", "convert", *log, "--out", "table.parquet")
-    table = read("table.parquet")
+    table = read_table("table.parquet")
     assert table["propensity"].dtype == pl.Float32
     assert table.equals(load(log[0], "decisions").table)
     audited = told("audit", *log, "--model", "ema", "--minimum", "5")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-    from mccpo.logs.audit.prevalence import Audit
+    from mccpo.logs.audit import Audit
     from mccpo.report.audit.words import Reported, Subject
 
 Model: TypeAlias = Literal["ema", "bkt", "bkt-forget"]
@@ -67,9 +67,8 @@ def audit(
     A gain is what the platform's signal says, where it has one, and what models of mastery say; the rate depends on
     which, so all are shown, with intervals that know that the events of one learner are alike.
     """
-    from mccpo.logs import read
-    from mccpo.logs.audit.prevalence import audit as run
-    from mccpo.logs.table import writing
+    from mccpo.logs import read, writing_table
+    from mccpo.logs.audit import audit as run
     from mccpo.report.audit.page import render
     from mccpo.report.audit.words import Subject, as_json
 
@@ -85,7 +84,7 @@ def audit(
             f"{logs} has neither concepts nor a signal of mastery", fix="give logs that name concepts, for a model"
         )
     # All that can fail is done within, so that a command that fails leaves no table.
-    with nullcontext() if table is None else writing(events, table):
+    with nullcontext() if table is None else writing_table(events, table):
         gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
         found = run(
             events,
@@ -113,7 +112,7 @@ def gain_by(table: pl.DataFrame, name: Model, alpha: float, restarts: int, seed:
     import numpy as np
 
     if name == "ema":
-        from mccpo.logs.trajectories import ema
+        from mccpo.logs import ema
 
         path = ema(table, alpha=alpha)
         return (path["after"] - path["before"]).fill_null(float("nan")).to_numpy()
@@ -136,7 +135,7 @@ def _retained(table: pl.DataFrame, minimum: int, most: int, seed: int) -> Any:
     """Which rows are of the retained episodes; None where no learner has enough."""
     import numpy as np
 
-    from mccpo.logs.episodes import episodes
+    from mccpo.logs import episodes
 
     kept = episodes(table.select("learner", "concept").with_row_index("row"), minimum, most, seed=seed)
     if not kept.height:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.logs import DelimiterFlag, EncodingFlag, FormatFlag, MapFlag, ModelFlag, MostFlag, opening
+from mccpo.cli.commands.logs import DelimiterFlag, EncodingFlag, FormatFlag, MapFlag, ModelFlag, MostFlag, read_options
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.errors import InputError
 
@@ -58,7 +58,7 @@ def prepare(
     check_folder(out)
     parts = None if members is None else _members(members)
     stated = None if graph is None else _stated(graph)
-    table, origin = _table(logs, format, opening(map, delimiter, encoding, model), most_rejected)
+    table, origin = _table(logs, format, read_options(map, delimiter, encoding, model), most_rejected)
     found = run(table, stated or _learnt(table, logs), chosen, members=parts, origin=origin)
     found.write(out)
     emit({"prepared": str(out), **found.document}, as_json=json, text=lambda: "\n".join(_text(out, found.document)))
@@ -67,13 +67,12 @@ def prepare(
 def _table(
     logs: Path, format: str | None, said: Any, most_rejected: float | None
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    from mccpo.logs import MOST_REJECTED, load
-    from mccpo.logs import table as tables
+    from mccpo.logs import MOST_REJECTED, load, read_table
 
     if format is None:
-        return tables.read(logs), {"logs": logs.name}
+        return read_table(logs), {"logs": logs.name}
     read = load(logs, format, said, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
-    return read.table, {"logs": logs.name, "format": format, "account": read.account.as_dict()}
+    return read.table, {"logs": logs.name, "format": format, "account": read.account.as_json()}
 
 
 def _stated(path: Path) -> RawGraph:
@@ -89,7 +88,7 @@ def _stated(path: Path) -> RawGraph:
 
 def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
     from mccpo.curriculum.derive import learn_graph
-    from mccpo.logs.responses_by_concept import responses_by_concept
+    from mccpo.logs import responses_by_concept
 
     note("no --graph is given: it is learnt from the responses, and labelled as derived")
     return learn_graph(responses_by_concept(table), origin=logs.name).graph

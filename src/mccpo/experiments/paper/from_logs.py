@@ -14,8 +14,8 @@ from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.verdicts import verdicts
 from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
 from mccpo.experiments.table import NOTE_JUDGED, Produced, description, neural_protocol, reported
-from mccpo.logs.audit.prevalence import audit
-from mccpo.logs.trajectories import ema
+from mccpo.logs import ema
+from mccpo.logs.audit import audit
 
 PAPER_KAPPA = 0.9
 JUDGED = "judged by others"
@@ -51,7 +51,7 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
         "environment": description(env),
         "data": told
         | {
-            "account": dataset.logs.account.as_dict(),
+            "account": dataset.logs.account.as_json(),
             "decoupling": prevalence(dataset),
             "decoupling in the paper": paper.prevalence(name),
         },
@@ -101,4 +101,4 @@ def prevalence(dataset: Dataset) -> list[dict[str, Any]]:
     """How often answers were right and brought no gain, by the platform's signal where there is one, and by EMA."""
     average = ema(dataset.logs.table)
     gains = {"ema": average["after"] - average["before"]}
-    return [one.as_dict() for one in audit(dataset.logs.table, gains, retained=retained(dataset), by=()).prevalence]
+    return [one.as_json() for one in audit(dataset.logs.table, gains, retained=retained(dataset), by=()).prevalence]

@@ -36,9 +36,7 @@ from mccpo.errors import InputError
 from mccpo.experiments.prepare.learners import Models, fitted, groups_of, halves, harmless, labels_of
 from mccpo.experiments.prepare.signals import Engagement, demand_of, engagement_of
 from mccpo.files import dump_json
-from mccpo.logs import table as tables
-from mccpo.logs.episodes import MINIMUM, MOST, episodes
-from mccpo.logs.table import BETWEEN_CONCEPTS, NAMES, encode
+from mccpo.logs import BETWEEN_CONCEPTS, MINIMUM, MOST, NAMES, encode, episodes, write_table
 from mccpo.mastery import BKT, PFA, Responses, codes
 from mccpo.mastery import write as write_model
 from mccpo.mastery.fitting.fit import Settings
@@ -118,7 +116,7 @@ class Prepared:
         write_model(self.learner, folder / "learner.json")
         write_model(self.judging, folder / "judge-learner.json")
         tight = self.episodes.with_columns(encode(self.episodes[name]) for name in NAMES)
-        tables.write(tight, folder / "episodes.parquet")
+        write_table(tight, folder / "episodes.parquet")
         for name, env in ((JUDGE, self.judge), (TUTOR, self.tutor)):
             described = {"environment": env.name, "parameters": describe_environment(env)}
             files.write_text(folder / name, dump_json(described, indent=1) + "\n")

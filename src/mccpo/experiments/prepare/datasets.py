@@ -20,9 +20,7 @@ from mccpo.errors import InputError
 from mccpo.experiments.prepare.build import Choices, Prepared, prepare, repaired
 from mccpo.experiments.prepare.learners import Models, as_learners, halves
 from mccpo.experiments.prepare.signals import first_answers
-from mccpo.logs import Logs, Opening, load
-from mccpo.logs.responses_by_concept import responses_by_concept
-from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.logs import BETWEEN_CONCEPTS, Logs, ReadOptions, load, responses_by_concept
 from mccpo.mastery import BKT, PFA, Responses
 from mccpo.mastery.fitting.fit import Settings, fit
 from mccpo.mastery.tables.responses import responses_of
@@ -81,9 +79,9 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
     folder = _folder(data, "junyi2015", ("junyi_Exercise_table.csv",))
     graph, removed = repaired(read_raw(folder / "junyi_Exercise_table.csv"))
     named = {"learner": "student", "concept": "exercise", "correct": "score"}
-    logs = load(folder / "conecd_junyi_responses_named.parquet", "table", Opening(mapping=named))
+    logs = load(folder / "conecd_junyi_responses_named.parquet", "table", ReadOptions(mapping=named))
     ordered = {"learner": "student", "concept": "exercise", "order": "step", "correct": "correct"}
-    sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", Opening(mapping=ordered))
+    sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", ReadOptions(mapping=ordered))
     models = _from_samples(responses_of(sequences.table))
     choices = Choices(minimum=10, seed=seed)
     made = prepare(logs.table, graph, choices, origin=_origin(logs), models=models)
@@ -130,7 +128,7 @@ def _filled(chance: Any) -> Any:
 
 
 def _origin(logs: Logs) -> Mapping[str, Any]:
-    return {"format": logs.source, "account": logs.account.as_dict()}
+    return {"format": logs.format, "account": logs.account.as_json()}
 
 
 def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:

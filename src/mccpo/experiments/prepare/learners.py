@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from mccpo.env import Group
 from mccpo.errors import InputError
-from mccpo.logs.table import GROUP
+from mccpo.logs import GROUP
 from mccpo.mastery import BKT, PFA, Responses, codes
 from mccpo.mastery.fitting.fit import Settings, fit
 

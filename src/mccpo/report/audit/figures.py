@@ -9,10 +9,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from mccpo.logs.audit.breakdowns import Breakdown, Level
-from mccpo.logs.audit.clustered import Rate
-from mccpo.logs.audit.measures import SIGNAL
-from mccpo.logs.audit.prevalence import Audit, Curve, Population
+from mccpo.logs.audit import SIGNAL, Audit, Breakdown, Curve, Level, Population, Rate
 from mccpo.report.audit.words import POPULATIONS, Reported, percent
 from mccpo.report.figures.drawing import INK, MUTED, RULE, Stroke, draw, plain_ticks, swatch
 from mccpo.report.figures.panels import Group, Legend, Panel

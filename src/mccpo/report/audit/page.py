@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from mccpo.logs.audit.breakdowns import Breakdown, Level
-from mccpo.logs.audit.levels import NOT_KNOWN
-from mccpo.logs.audit.prevalence import Audit
-from mccpo.logs.table import GROUP
+from mccpo.logs import GROUP
+from mccpo.logs.audit import NOT_KNOWN, Audit, Breakdown, Level
 from mccpo.report.audit import words
 from mccpo.report.audit.figures import by_definition, over_levels, whisker
 from mccpo.report.audit.words import Subject, interval, percent, points

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mccpo.logs.audit.clustered import Rate
-from mccpo.logs.audit.measures import SIGNAL
-from mccpo.logs.audit.prevalence import LENIENT, STRICT, Audit, Curve, Population, Share
+from mccpo.logs.audit import LENIENT, SIGNAL, STRICT, Audit, Curve, Population, Rate, Share
 
 POPULATIONS: Mapping[Population, str] = {"all": "all interactions", "episodes": "retained episodes"}
 SHARES: Mapping[Share, str] = {
@@ -173,4 +171,4 @@ def as_json(audit: Audit, subject: Subject) -> dict[str, Any]:
         "models": dict(subject.models),
         "paper": paper,
     }
-    return about | audit.as_dict()
+    return about | audit.as_json()

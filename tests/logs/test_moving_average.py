@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.table import encode
-from mccpo.logs.trajectories import ema, practice, recurrence
+from mccpo.logs import ema, encode
+from mccpo.logs.moving_average import concept_entries, recurrence
 
 EVENTS = st.lists(
     st.tuples(
@@ -62,7 +62,7 @@ def test_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     rng = np.random.default_rng(0)
     frame = table([(f"l{rng.integers(20):02}", f"c{rng.integers(5)}", bool(rng.integers(2)), 0) for _ in range(500)])
     whole = ema(frame)
-    monkeypatch.setattr("mccpo.logs.trajectories._CHUNK", 60)
+    monkeypatch.setattr("mccpo.logs.moving_average._CHUNK", 60)
     assert ema(frame).equals(whole)
 
 
@@ -81,14 +81,14 @@ def test_recurrence_equals_a_loop(entries, start) -> None:
 
 def test_events_of_several_concepts_have_an_entry_for_each() -> None:
     frame = table([("x", "b~~c", True, 0), ("x", None, True, 0), ("x", "a", True, 0)])
-    entries = practice(frame)
+    entries = concept_entries(frame)
     assert entries.concepts == ("a", "b", "c")
     assert entries.row.tolist() == [0, 0, 2]
     assert entries.concept.tolist() == [1, 2, 0]
 
 
 def test_a_concept_named_twice_has_one_entry() -> None:
-    entries = practice(table([("x", "b~~a~~b", True, 0)]))
+    entries = concept_entries(table([("x", "b~~a~~b", True, 0)]))
     assert (entries.row.tolist(), entries.concept.tolist(), entries.concepts) == ([0, 0], [0, 1], ("a", "b"))
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int
 
-from mccpo.logs.synthetic.learning import Answers
-from mccpo.logs.synthetic.log import Sheet
-from mccpo.logs.synthetic.population import World
+from mccpo.logs.synthetic.item_bank import ItemBank
+from mccpo.logs.synthetic.line_logs import DelimitedLog
+from mccpo.logs.synthetic.simulation import Answers
 
-ASSISTMENTS_WORLD = World(exercises=110, problems=240)
-DATASHOP_WORLD = World(exercises=60, problems=25)
-TABLE_WORLD = World(exercises=100, problems=20)
+ASSISTMENTS_BANK = ItemBank(exercises=110, problems=240)
+DATASHOP_BANK = ItemBank(exercises=60, problems=25)
+TABLE_BANK = ItemBank(exercises=100, problems=20)
 TABLE_MAP = {
     "learner": "student", "concept": "skill", "item": "problem", "time": "answered_at", "correct": "right",
     "attempts": "tries", "hints": "hints", "seconds": "seconds",
@@ -27,7 +27,7 @@ def clock(answers: Answers) -> pl.Series:
     return pl.Series(answers.time.astype(np.int64) * 1000 + _BEGUN_MS).cast(pl.Datetime("ms"))
 
 
-def _assistments(world: World, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
+def _assistments(bank: ItemBank, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
     learner, item, exercise = (column.astype(np.int64) for column in (answers.learner, answers.item, answers.exercise))
     ms = answers.seconds.astype(np.int64) * 1000 + item % 1000
     text = pl.Series(["42", "3/4", "30°", "x + 1"]).gather(answers.item % 4)
@@ -50,7 +50,7 @@ def _assistments(world: World, answers: Answers, which: Int[np.ndarray, " rows"]
             "type": "MasterySection",
             "base_sequence_id": 5_000 + exercise,
             "skill_id": exercise + 1,
-            "skill_name": pl.Series([f"Skill {number + 1}" for number in range(world.exercises)]).gather(exercise),
+            "skill_name": pl.Series([f"Skill {number + 1}" for number in range(bank.exercises)]).gather(exercise),
             "teacher_id": 22_000 + learner // 100,
             "school_id": learner // 500 + 1,
             "hint_count": answers.hints,
@@ -67,8 +67,8 @@ def _assistments(world: World, answers: Answers, which: Int[np.ndarray, " rows"]
     )
 
 
-def _datashop(world: World, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
-    unit, _, section = world.level
+def _datashop(bank: ItemBank, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
+    unit, _, section = bank.level
     ended = clock(answers)
     begun = ended - pl.Series(answers.seconds.astype(np.int64) * 1000).cast(pl.Duration("ms"))
     seconds = pl.Series(answers.seconds)
@@ -95,19 +95,19 @@ def _datashop(world: World, answers: Answers, which: Int[np.ndarray, " rows"]) -
         "Hints": answers.hints,
         "Corrects": 1,
         "Condition": ".",
-        "KC (Default)": concepts(world, answers),
+        "KC (Default)": concepts(bank, answers),
         "Opportunity (Default)": answers.number,
         "Predicted Error Rate (Default)": "",
     }
     return pl.DataFrame(columns)
 
 
-def concepts(world: World, answers: Answers, between: str = "~~", name: str = "concept {}") -> pl.Series:
+def concepts(bank: ItemBank, answers: Answers, between: str = "~~", name: str = "concept {}") -> pl.Series:
     """The concepts of each answer, joined where there are two."""
-    one = [name.format(number) for number in range(world.exercises)]
-    two = [between.join(pair) for pair in pairwise(one)]
-    pair = world.asks_for_two(answers.item)
-    return pl.Series([*one, *two], dtype=pl.String).gather(answers.exercise + pair * len(one))
+    single = [name.format(number) for number in range(bank.exercises)]
+    two = [between.join(pair) for pair in pairwise(single)]
+    pair = bank.asks_for_two(answers.item)
+    return pl.Series([*single, *two], dtype=pl.String).gather(answers.exercise + pair * len(single))
 
 
 def _written(time: pl.Series) -> pl.Series:
@@ -118,10 +118,10 @@ def _where(holds: pl.Series, number: pl.Series) -> pl.Series:
     return pl.select(pl.when(holds).then(number.cast(pl.String)).otherwise(pl.lit("."))).to_series()
 
 
-def _table(world: World, answers: Answers, _: Int[np.ndarray, " rows"]) -> pl.DataFrame:
+def _table(bank: ItemBank, answers: Answers, _: Int[np.ndarray, " rows"]) -> pl.DataFrame:
     columns = {
         "student": "s" + pl.Series(answers.learner).cast(pl.String),
-        "skill": concepts(world, answers),
+        "skill": concepts(bank, answers),
         "problem": "p" + pl.Series(answers.item).cast(pl.String),
         "answered_at": clock(answers).dt.strftime("%Y-%m-%d %H:%M:%S"),
         "right": answers.correct.astype(np.int8),
@@ -132,7 +132,7 @@ def _table(world: World, answers: Answers, _: Int[np.ndarray, " rows"]) -> pl.Da
     return pl.DataFrame(columns)
 
 
-ASSISTMENTS = Sheet(
+ASSISTMENTS = DelimitedLog(
     _assistments,
     by_concept=True,
     learner="user_id",
@@ -140,7 +140,7 @@ ASSISTMENTS = Sheet(
     order="order_id",
     encoding="iso-8859-15",
 )
-DATASHOP = Sheet(
+DATASHOP = DelimitedLog(
     _datashop, learner="Anon Student Id", correct="First Attempt", order="First Transaction Time", delimiter="\t"
 )
-TABLE = Sheet(_table, learner="student", correct="right", order="answered_at")
+TABLE = DelimitedLog(_table, learner="student", correct="right", order="answered_at")

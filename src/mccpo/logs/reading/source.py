@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
+from mccpo.logs.reading.delimited import Opened
 from mccpo.logs.reading.fields import Field
-from mccpo.logs.reading.opening import Opened
 
 
 @dataclass(frozen=True)
-class Opening:
+class ReadOptions:
     """What a user can say about a file beyond its format."""
 
     delimiter: str | None = None
@@ -26,41 +26,27 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A way of reading one kind of log.
+    """How the rows of one log are read.
 
     **Fields:**
 
+    - `open`: opens the file or files, as text.
     - `fields`: by canonical column, how it is read from the opened file. `learner` and `correct` must be there.
     - `order`: further fields that order the events of a learner, in turn; the line in the file comes last of all.
       A name of a canonical column stands for that column. Without any, the file's own order is all there is.
     - `event`: a field that tells which rows belong to one event: such rows are merged, their concepts joined.
     - `checks`: fields that the table does not keep, and without which a row is not whole.
     - `skips`: rows that are sound and no answers, by what they are: nothing else is asked of them.
-    - `opened`: the file or files as text.
-    - `groups`: by group column, a field read from the file itself; or a frame by learner from `join`.
+    - `groups`: by group column, a field read from the file itself.
+    - `groups_by_learner`: group columns kept in a file of their own: gives a frame of `learner` and `group_…` columns,
+      None where there is no such file.
     """
 
-    name: str
-    title: str
-    opened: Callable[[Path, Opening], Opened]
+    open: Callable[[Path, ReadOptions], Opened]
     fields: Mapping[str, Field]
     order: Sequence[str | Field] = ("time",)
     event: Field | None = None
     checks: Sequence[Field] = ()
     skips: Mapping[str, pl.Expr] = field(default_factory=dict)
     groups: Mapping[str, Field] = field(default_factory=dict)
-    join: Callable[[Path], pl.DataFrame | None] | None = None
-    """Group columns kept in a file of their own: a frame of `learner` and `group_…` columns, None where it is not."""
-
-
-@dataclass(frozen=True, eq=False)
-class SourceOf:
-    """A source that depends on the file: which columns there are, which model is chosen, or what the user maps."""
-
-    name: str
-    title: str
-    of: Callable[[Path, Opening], Source]
-    mapped: bool = False
-    """Whether `Opening.mapping` means something to it."""
-    models: bool = False
-    """Whether `Opening.model` means something to it."""
+    groups_by_learner: Callable[[Path], pl.DataFrame | None] | None = None

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Bool, Int, Shaped
 
-from mccpo.logs.synthetic.population import World
+from mccpo.logs.synthetic.item_bank import ItemBank
 
 YEAR = 365 * 24 * 3600
 """The seconds over which the log extends."""
@@ -67,12 +67,12 @@ _KINDS: tuple[npt.DTypeLike, ...] = ("i4", "i2", "i4", "i4", "i4", "i4", "?", "u
 """What each of the columns is kept as: there are millions of answers."""
 
 
-def simulate(world: World, rows: int, learners: int, seed: int) -> Answers:
+def simulate(bank: ItemBank, rows: int, learners: int, seed: int) -> Answers:
     """`rows` answers of `learners` learners, the same for the same seed."""
     answers = Answers(*(np.empty(rows, kind) for kind in _KINDS))
     done = 0
     for number, share in enumerate(_shares(_activity(rows, learners, seed))):
-        made = _some(world, *share, np.random.default_rng([seed, 1, number]))
+        made = _some(bank, *share, np.random.default_rng([seed, 1, number]))
         for whole, part in zip(answers, made, strict=True):
             whole[done : done + len(part)] = part
         done += len(made.learner)
@@ -94,33 +94,33 @@ def _shares(activity: Int[np.ndarray, " learners"]) -> Iterator[tuple[int, Int[n
         yield int(begin), activity[begin:end]
 
 
-def _some(world: World, first: int, activity: Int[np.ndarray, " some"], rng: np.random.Generator) -> Answers:
+def _some(bank: ItemBank, first: int, activity: Int[np.ndarray, " some"], rng: np.random.Generator) -> Answers:
     learner = np.repeat(np.arange(len(activity), dtype=np.int32), activity)
     ability = rng.normal(0.0, 1.0, len(activity)).astype(np.float32)
-    visit, place, visited, came = _visits(world, learner, activity, rng)
+    visit, in_visit, visited, came = _visits(bank, learner, activity, rng)
     exercise = visited[visit].astype(np.int16)
-    hardness = world.difficulty[visited].astype(np.float32) - 0.5
-    known = place > _learnt_after(ability[came], hardness, rng)[visit]
+    hardness = bank.difficulty[visited].astype(np.float32) - 0.5
+    known = in_visit > _learnt_after(ability[came], hardness, rng)[visit]
     chance = np.where(known, np.float32(1 - _SLIP), np.float32(_GUESS))
     correct = rng.random(len(learner), dtype=np.float32) < chance
     hints = np.where(~correct & ~known, rng.integers(0, 4, len(learner), np.uint8), np.uint8(0))
     attempts = np.where(correct, np.uint8(1), rng.integers(1, 5, len(learner), np.uint8))
     pace = np.where(known, np.float32(2.6), np.float32(3.4)) + 0.2 * hardness[visit]
     seconds = np.exp(pace + 0.7 * rng.standard_normal(len(learner), np.float32)).clip(1, 3600).astype(np.uint16)
-    signal, level = _ladder(correct & (hints == 0), visit, place)
+    signal, level = _ladder(correct & (hints == 0), visit, in_visit)
     away = rng.random(len(learner), dtype=np.float32) < 1 / _SITTING
     time = _times(learner, activity, seconds, away, rng)
-    item = exercise.astype(np.int32) * world.problems + rng.integers(0, world.problems, len(learner), np.int32)
-    round_ = _rounds(world, visited, came)[visit]
-    session = 1 + round_ * _LONGEST + _within(np.cumsum(away), visit, place)
-    number = place + round_ * _LONGEST
+    item = exercise.astype(np.int32) * bank.problems + rng.integers(0, bank.problems, len(learner), np.int32)
+    round_ = _rounds(bank, visited, came)[visit]
+    session = 1 + round_ * _LONGEST + _within(np.cumsum(away), visit, in_visit)
+    number = in_visit + round_ * _LONGEST
     return Answers(
         learner + first, exercise, item, number, session, time, correct, attempts, hints, seconds, signal, level
     )
 
 
 def _visits(
-    world: World, learner: Int[np.ndarray, " rows"], activity: Int[np.ndarray, " some"], rng: np.random.Generator
+    bank: ItemBank, learner: Int[np.ndarray, " rows"], activity: Int[np.ndarray, " some"], rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"], Int[np.ndarray, " visits"], Int[np.ndarray, " visits"]]:
     """Of each answer its visit and its place in it, from 1; of each visit its exercise and its learner."""
     lengths = np.minimum(rng.geometric(1 / _MEAN_VISIT, len(learner) * 2 // _MEAN_VISIT + 100), _LONGEST)
@@ -134,9 +134,9 @@ def _visits(
     starts = np.flatnonzero(new[:-1])
     visit = np.cumsum(new[:-1]) - 1
     came = learner[starts]
-    begun = rng.integers(0, world.exercises, len(activity))
+    begun = rng.integers(0, bank.exercises, len(activity))
     first_visit = np.searchsorted(came, np.arange(len(activity)))
-    exercise = (begun[came] + np.arange(len(starts)) - first_visit[came]) % world.exercises
+    exercise = (begun[came] + np.arange(len(starts)) - first_visit[came]) % bank.exercises
     return visit, np.arange(len(learner)) - starts[visit] + 1, exercise, came
 
 
@@ -150,20 +150,20 @@ def _learnt_after(
 
 
 def _ladder(
-    right: Bool[np.ndarray, " rows"], visit: Int[np.ndarray, " rows"], place: Int[np.ndarray, " rows"]
+    right: Bool[np.ndarray, " rows"], visit: Int[np.ndarray, " rows"], number: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
     """What the ladder did after each answer, and where the learner stands on it."""
     total = np.append(0, np.cumsum(right))
     signal = np.full(len(right), NOT_JUDGED, np.int8)
     stands = np.zeros((visit[-1] + 1, _LONGEST // _JUDGED + 1), np.int8)
     for turn in range(1, _LONGEST // _JUDGED + 1):
-        at = np.flatnonzero(place == turn * _JUDGED)
+        at = np.flatnonzero(number == turn * _JUDGED)
         won = total[at + 1] - total[at + 1 - _JUDGED]
         before = stands[visit[at], turn - 1]
         move = ((won >= _JUDGED - 1) & (before < _TOP)).astype(np.int8) - ((won <= 2) & (before > 0)).astype(np.int8)
         signal[at] = move
         stands[visit[at], turn] = before + move
-    return signal, stands[visit, place // _JUDGED]
+    return signal, stands[visit, number // _JUDGED]
 
 
 def _times(
@@ -192,15 +192,15 @@ def _times(
 
 
 def _rounds(
-    world: World, visited: Int[np.ndarray, " visits"], came: Int[np.ndarray, " visits"]
+    bank: ItemBank, visited: Int[np.ndarray, " visits"], came: Int[np.ndarray, " visits"]
 ) -> Int[np.ndarray, " visits"]:
     """How often the learner has been through all the exercises before this visit."""
     first = np.searchsorted(came, came)
-    return (np.arange(len(visited)) - first) // world.exercises
+    return (np.arange(len(visited)) - first) // bank.exercises
 
 
 def _within(
-    count: Int[np.ndarray, " rows"], visit: Int[np.ndarray, " rows"], place: Int[np.ndarray, " rows"]
+    count: Int[np.ndarray, " rows"], visit: Int[np.ndarray, " rows"], number: Int[np.ndarray, " rows"]
 ) -> Int[np.ndarray, " rows"]:
     """A running count, begun anew with each visit."""
-    return count - count[np.flatnonzero(place == 1)][visit]
+    return count - count[np.flatnonzero(number == 1)][visit]

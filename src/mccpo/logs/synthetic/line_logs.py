@@ -15,10 +15,10 @@ import polars as pl
 from jaxtyping import Int
 
 from mccpo.logs.synthetic.faults import Fault, Layout, lay_out, out_of_order
-from mccpo.logs.synthetic.learning import Answers
-from mccpo.logs.synthetic.population import World
+from mccpo.logs.synthetic.item_bank import ItemBank
+from mccpo.logs.synthetic.simulation import Answers
 
-FrameOf: TypeAlias = Callable[[World, Answers, Int[np.ndarray, " rows"]], pl.DataFrame]
+FrameOf: TypeAlias = Callable[[ItemBank, Answers, Int[np.ndarray, " rows"]], pl.DataFrame]
 """The columns of a log for some answers, of which the last argument gives the places among all of them."""
 
 _AT_ONCE = 250_000  # lines that are in memory as text
@@ -36,7 +36,8 @@ class Contents:
     out_of_order: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
+        """The contents as plain values, for JSON."""
         return {
             "rows": self.rows, "interactions": self.interactions, "learners": self.learners,
             "rejected": sum(self.reasons.values()), "skipped": 0, "duplicates": self.duplicates,
@@ -45,7 +46,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Log(abc.ABC):
+class LineLog(abc.ABC):
     """A log with a line for each answer.
 
     **Fields:**
@@ -75,7 +76,7 @@ class Log(abc.ABC):
     def encoded(self, text: str) -> bytes:
         return text.encode()
 
-    def write(self, world: World, answers: Answers, path: Path, faulty: int, seed: int) -> Contents:
+    def write(self, bank: ItemBank, answers: Answers, path: Path, faulty: int, seed: int) -> Contents:
         """Writes the log with so many faulty lines in it, some lines at a time."""
         layout = lay_out(answers, faulty, seed)
         added = 0
@@ -84,11 +85,11 @@ class Log(abc.ABC):
             for begin in range(0, layout.rows, _AT_ONCE):
                 part = Layout(layout.answer[begin : begin + _AT_ONCE], layout.fault[begin : begin + _AT_ONCE])
                 if self.by_concept:
-                    part, some, more = _a_row_for_each_concept(world, answers, part)
+                    part, some, more = _a_row_for_each_concept(bank, answers, part)
                     added += more
                 else:
                     some = answers.take(part.answer)
-                frame = self.frame(world, some, part.answer)
+                frame = self.frame(bank, some, part.answer)
                 columns = frame.columns
                 if not begin:
                     handle.write(self.encoded(self.header(frame)))
@@ -117,7 +118,7 @@ class Log(abc.ABC):
 
 
 @dataclass(frozen=True)
-class Sheet(Log):
+class DelimitedLog(LineLog):
     """A delimited log; faults are planted in the columns of the learner, the answer, and the order of events."""
 
     learner: str = ""
@@ -160,9 +161,9 @@ class Sheet(Log):
         }[fault]
 
 
-def _a_row_for_each_concept(world: World, answers: Answers, part: Layout) -> tuple[Layout, Answers, int]:
+def _a_row_for_each_concept(bank: ItemBank, answers: Answers, part: Layout) -> tuple[Layout, Answers, int]:
     """The rows, a second one after each that is sound and asks for two concepts, and how many those are."""
-    two = world.asks_for_two(answers.item[part.answer]) & (part.fault == Fault.SOUND)
+    two = bank.asks_for_two(answers.item[part.answer]) & (part.fault == Fault.SOUND)
     rows = np.repeat(np.arange(part.rows), 1 + two)
     second = np.append(False, rows[1:] == rows[:-1])
     part = Layout(part.answer[rows], part.fault[rows])

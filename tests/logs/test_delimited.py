@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.reading.mending import OPEN_QUOTE, NoRow, lines_of, no_rows, without
-from mccpo.logs.reading.opening import Opened, open_table, reading
+from mccpo.logs.reading import Opened, open_table, reading
+from mccpo.logs.reading.damaged_text import OPEN_QUOTE, DamagedLine, damaged_lines, line_numbers, without_damage
 
 COLUMNS = ("a", "b", "c")
 
@@ -104,10 +104,10 @@ def test_a_quote_without_an_end_costs_its_own_line_only(tmp_path: Path) -> None:
 
 def test_a_quote_within_a_field_is_a_letter_like_others() -> None:
     lines = ["a,b,c\n", '1,5" wide,3\n', "1,2,3,4\n", '"x""y",2,3\n']
-    found, plain = no_rows(lines, 3, ",")
-    assert [(each.line, each.place) for each in found] == [(3, 1)]
+    found, plain = damaged_lines(lines, 3, ",")
+    assert [(line.line, line.row) for line in found] == [(3, 1)]
     assert not plain
-    assert without(lines, 3, ",").lines == [2, 4]
+    assert without_damage(lines, 3, ",").lines == [2, 4]
 
 
 @given(st.lists(st.lists(st.text(alphabet='a"\n\r,', max_size=4), min_size=2, max_size=2), max_size=8))
@@ -118,9 +118,9 @@ def test_rows_begin_on_the_lines_on_which_they_were_written(table: list[list[str
         starts.append(len(lines) + 1)
         text = ",".join('"' + cell.replace('"', '""').replace("\r", "") + '"' for cell in row) + "\n"
         lines += text.splitlines(keepends=True)
-    assert lines_of(lines, list(range(len(table))), ",") == starts
-    assert no_rows(lines, 2, ",") == ([], True)
-    assert without(lines, 2, ",").lines == starts
+    assert line_numbers(lines, list(range(len(table))), ",") == starts
+    assert damaged_lines(lines, 2, ",") == ([], True)
+    assert without_damage(lines, 2, ",").lines == starts
 
 
 def test_a_quote_within_a_field_is_mended_beside_other_damage(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ def test_where_fields_are_not_quoted_a_quote_is_a_letter(tmp_path: Path) -> None
 
 def test_a_row_over_several_lines_with_a_field_too_many_is_one_row() -> None:
     lines = ["a,b,c\n", '1,"2,\n', '2",3,x\n', "4,5,6\n"]
-    found, plain = no_rows(lines, 3, ",")
-    assert (found, plain) == ([NoRow(0, 2, "4 fields, where the header has 3")], True)
+    found, plain = damaged_lines(lines, 3, ",")
+    assert (found, plain) == ([DamagedLine(0, 2, "4 fields, where the header has 3")], True)
     # A sound row between says that the quote above it has no end.
-    found, _ = no_rows(["a,b,c\n", '1,"2,3\n', "4,5,6\n", '7",8,9\n'], 3, ",")
-    assert found[0] == NoRow(0, 2, OPEN_QUOTE)
+    found, _ = damaged_lines(["a,b,c\n", '1,"2,3\n', "4,5,6\n", '7",8,9\n'], 3, ",")
+    assert found[0] == DamagedLine(0, 2, OPEN_QUOTE)
 
 
 def test_what_is_told_about_a_file_is_short(tmp_path: Path) -> None:

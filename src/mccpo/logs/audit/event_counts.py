@@ -11,8 +11,8 @@ import polars as pl
 from jaxtyping import Bool, Float, Int
 
 from mccpo.errors import InputError
+from mccpo.logs.audit.gain_measures import GainMeasure
 from mccpo.logs.audit.levels import Levels
-from mccpo.logs.audit.measures import Measure
 from mccpo.logs.table import encode
 
 Counts: TypeAlias = Mapping[str, Int[np.ndarray, " learners"]]
@@ -53,7 +53,7 @@ class Rows:
 class Judged:
     """What one measure says of each row: whether it judges it at all, whether mastery was gained, and was lost."""
 
-    measure: Measure
+    measure: GainMeasure
     known: Bool[np.ndarray, " rows"]
     gained: Bool[np.ndarray, " rows"]
     lost: Bool[np.ndarray, " rows"]
@@ -62,7 +62,7 @@ class Judged:
 
     @classmethod
     def of(
-        cls, measure: Measure, table: pl.DataFrame, rows: Rows, gains: Mapping[str, pl.Series | np.ndarray]
+        cls, measure: GainMeasure, table: pl.DataFrame, rows: Rows, gains: Mapping[str, pl.Series | np.ndarray]
     ) -> Judged:
         if measure.threshold is None:
             signal = table["signal"]
@@ -75,7 +75,7 @@ class Judged:
         return cls(measure, known, gained, gain < -limit, rows.correct & known & ~gained, gain)
 
 
-def by_learner(rows: Rows, found: Mapping[str, Judged], mask: Bool[np.ndarray, " rows"] | None) -> Counts:
+def by_learner(rows: Rows, judgements: Mapping[str, Judged], mask: Bool[np.ndarray, " rows"] | None) -> Counts:
     """The counts of each learner, in the rows of a mask only where there is one."""
 
     def count(flags: Bool[np.ndarray, " rows"]) -> Int[np.ndarray, " learners"]:
@@ -83,7 +83,7 @@ def by_learner(rows: Rows, found: Mapping[str, Judged], mask: Bool[np.ndarray, "
 
     lengths = np.diff(np.append(rows.starts, len(rows.who)))
     counts = {"n": lengths if mask is None else rows.sums(mask), "correct": count(rows.correct)}
-    for name, judged in found.items():
+    for name, judged in judgements.items():
         whole = bool(judged.known.all())
         counts[f"known_{name}"] = counts["n"] if whole else count(judged.known)
         counts[f"right_{name}"] = counts["correct"] if whole else count(judged.known & rows.correct)
@@ -91,9 +91,9 @@ def by_learner(rows: Rows, found: Mapping[str, Judged], mask: Bool[np.ndarray, "
     return counts
 
 
-def flags_of(rows: Rows, found: Mapping[str, Judged]) -> pl.DataFrame:
-    flags = {f"events_{name}": judged.events for name, judged in found.items()}
-    known = {f"known_{name}": judged.known for name, judged in found.items() if not judged.known.all()}
+def flags_of(rows: Rows, judgements: Mapping[str, Judged]) -> pl.DataFrame:
+    flags = {f"events_{name}": judged.events for name, judged in judgements.items()}
+    known = {f"known_{name}": judged.known for name, judged in judgements.items() if not judged.known.all()}
     return pl.DataFrame({"who": rows.who, "correct": rows.correct, **flags, **known})
 
 
@@ -112,8 +112,8 @@ def count(flags: pl.DataFrame, levels: Levels, measures: Sequence[str]) -> pl.Da
     key *= key.dtype.type(size)
     key += levels.codes
     counts = [name for name in flags.columns if name != "who"]
-    found = flags.lazy().with_columns(pl.Series("key", key)).group_by("key")
-    counted = found.agg(pl.len().alias("n"), pl.col(counts).sum()).collect(engine="streaming")
+    grouped = flags.lazy().with_columns(pl.Series("key", key)).group_by("key")
+    counted = grouped.agg(pl.len().alias("n"), pl.col(counts).sum()).collect(engine="streaming")
     key = counted["key"].to_numpy()
     whole = [name for name in measures if f"known_{name}" not in counts]
     return counted.select(

@@ -15,6 +15,7 @@ import polars as pl
 
 from mccpo.errors import InputError
 from mccpo.logs import table
+from mccpo.logs.reading.delimited import Opened, first_texts, header_of, open_table
 from mccpo.logs.reading.fields import (
     ISO,
     NO_ANSWER,
@@ -31,11 +32,11 @@ from mccpo.logs.reading.fields import (
     Truth,
     Whole,
 )
-from mccpo.logs.reading.opening import Opened, check_columns, first_texts, header_of, open_table, reading
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.headers import check_columns
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import reading
+from mccpo.logs.sources.registry import register_source
 
-NAME = "table"
-TITLE = "any CSV, TSV or parquet, its columns mapped (--map learner=COLUMN,correct=COLUMN,…)"
 RENUMBERED = {
     "learner": "user_id", "item": "item_id", "time": "timestamp", "correct": "correct", "concept": "skill_id"
 }  # fmt: skip
@@ -45,9 +46,9 @@ _SUFFIXES = {".tsv": "\t", ".tab": "\t"}
 _SAMPLE = 1000
 
 
-def _source(path: Path, opening: Opening) -> Source:
-    header = header_of(path, delimiter=_delimiter(path, opening), encoding=opening.encoding or "utf-8")
-    mapping = _mapping(path, header, opening)
+def _source(path: Path, options: ReadOptions) -> Source:
+    header = header_of(path, delimiter=_delimiter(path, options), encoding=options.encoding or "utf-8")
+    mapping = _mapping(path, header, options)
     kinds: dict[str, Field] = {
         "learner": Text(mapping["learner"], required=True),
         "concept": Concepts(mapping.get("concept", ""), unknown=NOT_KNOWN),
@@ -61,16 +62,14 @@ def _source(path: Path, opening: Opening) -> Source:
     }
     fields = {name: kind for name, kind in kinds.items() if name in mapping}
     if "time" in mapping:
-        fields["time"] = _clock(path, mapping["time"], opening, required="order" not in mapping)
+        fields["time"] = _clock(path, mapping["time"], options, required="order" not in mapping)
     order: list[str | Field] = []
     if "order" in mapping:
         order.append(Whole(mapping["order"], required=True, dtype=pl.Int64))
     if "time" in mapping:
         order.append("time")
     return Source(
-        name=NAME,
-        title=TITLE,
-        opened=lambda path, opening: _opened(path, opening, tuple(dict.fromkeys(mapping.values()))),
+        open=lambda path, options: _open(path, options, tuple(dict.fromkeys(mapping.values()))),
         fields=fields,
         order=order,
         event=Text(mapping[_EVENT], required=True) if _EVENT in mapping else None,
@@ -83,39 +82,44 @@ def _source(path: Path, opening: Opening) -> Source:
     )
 
 
-TABLE = SourceOf(NAME, TITLE, _source, mapped=True)
+@register_source(
+    "table", "any CSV, TSV or parquet, its columns mapped (--map learner=COLUMN,correct=COLUMN,…)", takes_mapping=True
+)
+def mapped_table(path: Path, options: ReadOptions) -> Source:
+    """A table whose columns the user maps, or that bear canonical names."""
+    return _source(path, options)
 
 
-def renumbered(path: Path, opening: Opening, name: str, title: str) -> Source | None:
+def renumbered(path: Path, options: ReadOptions) -> Source | None:
     """The source of a file that passes on another release in `RENUMBERED` columns, None where the file does not."""
-    header = header_of(path, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8")
+    header = header_of(path, delimiter=options.delimiter or ",", encoding=options.encoding or "utf-8")
     if not set(RENUMBERED.values()) <= set(header):
         return None
-    return replace(_source(path, replace(opening, mapping=RENUMBERED)), name=name, title=title)
+    return _source(path, replace(options, mapping=RENUMBERED))
 
 
-def _opened(path: Path, opening: Opening, columns: tuple[str, ...]) -> Opened:
-    return open_table(path, columns, delimiter=_delimiter(path, opening), encoding=opening.encoding or "utf-8")
+def _open(path: Path, options: ReadOptions, columns: tuple[str, ...]) -> Opened:
+    return open_table(path, columns, delimiter=_delimiter(path, options), encoding=options.encoding or "utf-8")
 
 
-def _delimiter(path: Path, opening: Opening) -> str:
+def _delimiter(path: Path, options: ReadOptions) -> str:
     named = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return opening.delimiter or _SUFFIXES.get(named.suffix.lower(), ",")
+    return options.delimiter or _SUFFIXES.get(named.suffix.lower(), ",")
 
 
-def _mapping(path: Path, header: list[str], opening: Opening) -> Mapping[str, str]:
+def _mapping(path: Path, header: list[str], options: ReadOptions) -> Mapping[str, str]:
     """What the user maps, then columns that bear canonical names; without either, the columns of `RENUMBERED`."""
     names = (*table.COLUMNS, *table.OPTIONAL, _EVENT)
-    for name in opening.mapping:
+    for name in options.mapping:
         if name not in names and not name.startswith(table.GROUP):
             raise InputError(
                 f"there is no canonical column {name!r} to map to", fix=f"choose from {', '.join(names)} or group_NAME"
             )
     own = {name: name for name in header if name in names or name.startswith(table.GROUP)}
-    if not opening.mapping and set(RENUMBERED.values()) <= set(header):
+    if not options.mapping and set(RENUMBERED.values()) <= set(header):
         own = RENUMBERED
-    mapping = {**own, **opening.mapping}
-    check_columns(path, header, tuple(mapping.values()), _delimiter(path, opening))
+    mapping = {**own, **options.mapping}
+    check_columns(path, header, tuple(mapping.values()), _delimiter(path, options))
     lacking = [name for name in ("learner", "correct") if name not in mapping]
     if lacking:
         shown = ", ".join(header[:20])
@@ -126,12 +130,12 @@ def _mapping(path: Path, header: list[str], opening: Opening) -> Mapping[str, st
     return mapping
 
 
-def _clock(path: Path, column: str, opening: Opening, *, required: bool) -> Field:
+def _clock(path: Path, column: str, options: ReadOptions, *, required: bool) -> Field:
     """How times are told, by the first of them. Where an order tells which event came first, no row needs a time."""
     with reading(path):
-        told = first_texts(_opened(path, opening, (column,)), column, _SAMPLE)
-    numbers = told.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
-    if 2 * len(numbers) <= len(told):
+        texts = first_texts(_open(path, options, (column,)), column, _SAMPLE)
+    numbers = texts.cast(pl.Float64, strict=False).drop_nulls().drop_nans()
+    if 2 * len(numbers) <= len(texts):
         return Clock(column, required, NOT_KNOWN, formats=(*ISO, *SPREADSHEET))
     most = float(numbers.abs().max() or 0)  # type: ignore[arg-type]  # a number
     per_second = next((10**n for n in (9, 6, 3) if most > 10 ** (8 + n)), 1)

@@ -108,13 +108,13 @@ def effective_number(totals: Sums) -> Float[np.ndarray, " shares"]:
     spread = np.where(spread > _ROUNDING * totals.nn, spread, 0.0)
     variance = totals.learners / (totals.learners - 1) * spread / totals.n**2
     constant = (totals.d == 0) | (totals.d == totals.n)
-    found = np.where(variance > 0, share * (1 - share) / variance, np.inf)
-    return np.where(constant, totals.learners, np.minimum(found, totals.n))
+    unbounded = np.where(variance > 0, share * (1 - share) / variance, np.inf)
+    return np.where(constant, totals.learners, np.minimum(unbounded, totals.n))
 
 
-def compare(one: Rate, other: Rate, correlation: float = 0.0) -> Difference | None:
+def compare(rate: Rate, other: Rate, correlation: float = 0.0) -> Difference | None:
     """How far one rate lies above the other; groups that share no learner have correlation 0."""
-    ends = (one.rate, one.low, one.high, other.rate, other.low, other.high)
+    ends = (rate.rate, rate.low, rate.high, other.rate, other.low, other.high)
     if any(end is None for end in ends):
         return None
     r, low, high, s, other_low, other_high = (float(end) for end in ends if end is not None)

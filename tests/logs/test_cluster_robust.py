@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mccpo.logs.audit.clustered import Rate, compare, intervals, rate_of, rates, sums, sums_by
+from mccpo.logs.audit.cluster_robust import Rate, compare, intervals, rate_of, rates, sums, sums_by
 
 
 def drawn(rng: np.random.Generator, learners: int, rate: float, *, alike: float = 4.0) -> tuple[np.ndarray, np.ndarray]:

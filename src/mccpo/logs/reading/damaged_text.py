@@ -14,21 +14,19 @@ from typing import NamedTuple
 
 _LONGEST_ROW = 200
 """A quote that does not end within so many lines has no end."""
-
-
 OPEN_QUOTE = "a quote without an end"
 
 
-class NoRow(NamedTuple):
-    """A line that is no row: its place among the rows, from 0 below the header, the line, and what is wrong with it."""
+class DamagedLine(NamedTuple):
+    """A line that is no row: its number among the rows, from 0 below the header, its line, and what is wrong."""
 
-    place: int
+    row: int
     line: int
     reason: str
 
 
 @dataclass(frozen=True)
-class Kept:
+class SoundRows:
     """A file without the lines that are no rows, and the lines that its rows begin on."""
 
     content: bytes
@@ -40,20 +38,22 @@ def is_ragged(error: Exception) -> bool:
     return any(sign in str(error) for sign in ("more fields", 'could not parse `"', "CSV malformed"))
 
 
-def no_rows(handle: Iterable[str], width: int, delimiter: str, quote: str | None = '"') -> tuple[list[NoRow], bool]:
+def damaged_lines(
+    handle: Iterable[str], width: int, delimiter: str, quote: str | None = '"'
+) -> tuple[list[DamagedLine], bool]:
     """The lines that are no rows; and whether all quotes stand around fields, so that polars agrees on the others."""
-    found = []
+    damaged = []
     plain = True
-    for place, (line, row, text) in enumerate(_rows(handle, width, delimiter, quote), start=-1):
+    for number, (line, row, text) in enumerate(_rows(handle, width, delimiter, quote), start=-1):
         if row is None:
-            found.append(NoRow(place, line, OPEN_QUOTE))
+            damaged.append(DamagedLine(number, line, OPEN_QUOTE))
         elif len(row) > width:
-            found.append(NoRow(place, line, f"{len(row)} fields, where the header has {width}"))
+            damaged.append(DamagedLine(number, line, f"{len(row)} fields, where the header has {width}"))
         plain = plain and row is not None and (quote is None or _is_plain(text, delimiter))
-    return found, plain
+    return damaged, plain
 
 
-def without(handle: Iterable[str], width: int, delimiter: str) -> Kept:
+def without_damage(handle: Iterable[str], width: int, delimiter: str) -> SoundRows:
     """The file without the lines that are no rows."""
     lines: list[int] = []
     text = io.StringIO()
@@ -66,10 +66,10 @@ def without(handle: Iterable[str], width: int, delimiter: str) -> Kept:
         else:
             writer.writerow(row)
         lines.append(line)
-    return Kept(text.getvalue().encode(), lines[1:])
+    return SoundRows(text.getvalue().encode(), lines[1:])
 
 
-def lines_of(handle: Iterable[str], rows: Sequence[int], delimiter: str) -> list[int]:
+def line_numbers(handle: Iterable[str], rows: Sequence[int], delimiter: str) -> list[int]:
     """The lines on which some rows begin, counted from 0 below the header."""
     wanted = dict.fromkeys(rows, 0)
     last = max(rows, default=-1)

@@ -18,7 +18,7 @@ _TWO_CONCEPTS = 7
 
 
 @dataclass(frozen=True)
-class World:
+class ItemBank:
     """Exercises in the order in which the platform offers them, and how many problems each has.
 
     **Fields:**
@@ -46,9 +46,9 @@ class World:
     def difficulty(self) -> Int[np.ndarray, " exercises"]:
         """0 easy, 1 normal, 2 hard: rising within a node of the fourth level."""
         fourth = self.level[2]
-        place = np.arange(self.exercises) - np.searchsorted(fourth, fourth)
+        rank = np.arange(self.exercises) - np.searchsorted(fourth, fourth)
         size = np.bincount(fourth, minlength=self.nodes[2])[fourth]
-        return place * len(DIFFICULTIES) // np.maximum(size, 1)
+        return rank * len(DIFFICULTIES) // np.maximum(size, 1)
 
     @cached_property
     def stage(self) -> Int[np.ndarray, " exercises"]:

@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int
 
+from mccpo.logs.synthetic.delimited import clock
 from mccpo.logs.synthetic.faults import Fault
-from mccpo.logs.synthetic.learning import Answers
-from mccpo.logs.synthetic.log import Log
-from mccpo.logs.synthetic.population import World
-from mccpo.logs.synthetic.sheets import clock
+from mccpo.logs.synthetic.item_bank import ItemBank
+from mccpo.logs.synthetic.line_logs import LineLog
+from mccpo.logs.synthetic.simulation import Answers
 
-XAPI_WORLD = World(exercises=100, problems=20)
+XAPI_BANK = ItemBank(exercises=100, problems=20)
 _HOME = "https://example.org"
 
 
 @dataclass(frozen=True)
-class Statements(Log):
+class XapiLog(LineLog):
     """Statements of the verb `answered`: who, what, with which result, for which concept."""
 
     def text(self, frame: pl.DataFrame) -> str:
@@ -54,7 +54,7 @@ class Statements(Log):
         }[fault]
 
 
-def _statements(_: World, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
+def _statements(_: ItemBank, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
     concept = pl.Series(answers.exercise).cast(pl.String)
     text = pl.DataFrame(
         {
@@ -87,4 +87,4 @@ def _statements(_: World, answers: Answers, which: Int[np.ndarray, " rows"]) -> 
     )
 
 
-XAPI = Statements(_statements)
+XAPI = XapiLog(_statements)

@@ -11,8 +11,20 @@ import polars as pl
 from mccpo.logs.table import BETWEEN_CONCEPTS
 
 
-class Account(NamedTuple):
-    """Where every row went, and what the table holds.
+class TableContents(NamedTuple):
+    """What a canonical table holds; `first` and `last` are the times of its events, where they have any."""
+
+    interactions: int
+    learners: int
+    concepts: int
+    items: int
+    without_concept: int
+    first: str | None
+    last: str | None
+
+
+class RowAccount(NamedTuple):
+    """Where every row went, and what the table holds, as in `TableContents`.
 
     rows = rejected + skipped + duplicates + merged + interactions. `reasons` tells why rows were rejected, `skips` what
     the skipped ones were instead of answers.
@@ -39,21 +51,22 @@ class Account(NamedTuple):
         """Whether no row is lost and none counted twice."""
         return self.rows == self.rejected + self.skipped + self.duplicates + self.merged + self.interactions
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
+        """The account as plain values, for JSON."""
         return {**self._asdict(), "reasons": dict(self.reasons), "skips": dict(self.skips)}
 
 
-def contents(table: pl.DataFrame) -> dict[str, Any]:
-    """What a canonical table holds, by the names that an account gives it."""
+def table_contents(table: pl.DataFrame) -> TableContents:
+    """Counts what a canonical table holds."""
     first, last = (cast(datetime | None, end) for end in (table["time"].min(), table["time"].max()))
     named = table["concept"].null_count() < table.height
-    several = table["concept"].unique().drop_nulls().cast(pl.String) if named else None
-    concepts = 0 if several is None else several.str.split(BETWEEN_CONCEPTS).explode().n_unique()
-    return {
-        "learners": table["learner"].n_unique(),
-        "concepts": concepts,
-        "items": table["item"].drop_nulls().n_unique(),
-        "without_concept": table["concept"].null_count(),
-        "first": None if first is None else f"{first:%Y-%m-%dT%H:%M:%SZ}",
-        "last": None if last is None else f"{last:%Y-%m-%dT%H:%M:%SZ}",
-    }
+    combinations = table["concept"].unique().drop_nulls().cast(pl.String) if named else None
+    return TableContents(
+        interactions=table.height,
+        learners=table["learner"].n_unique(),
+        concepts=0 if combinations is None else combinations.str.split(BETWEEN_CONCEPTS).explode().n_unique(),
+        items=table["item"].drop_nulls().n_unique(),
+        without_concept=table["concept"].null_count(),
+        first=None if first is None else f"{first:%Y-%m-%dT%H:%M:%SZ}",
+        last=None if last is None else f"{last:%Y-%m-%dT%H:%M:%SZ}",
+    )

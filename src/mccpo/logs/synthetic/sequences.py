@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 
 from mccpo.files import dump_json
-from mccpo.logs.synthetic.learning import AT_ONCE, Answers
-from mccpo.logs.synthetic.log import Contents
-from mccpo.logs.synthetic.population import World
-from mccpo.logs.synthetic.sheets import clock, concepts
+from mccpo.logs.synthetic.delimited import clock, concepts
+from mccpo.logs.synthetic.item_bank import ItemBank
+from mccpo.logs.synthetic.line_logs import Contents
+from mccpo.logs.synthetic.simulation import AT_ONCE, Answers
 
-PYKT_WORLD = World(exercises=100, problems=20)
-XES_WORLD = World(exercises=865, problems=9)
-EDNET_WORLD = World(exercises=188, problems=70)
+PYKT_BANK = ItemBank(exercises=100, problems=20)
+XES_BANK = ItemBank(exercises=865, problems=9)
+EDNET_BANK = ItemBank(exercises=188, problems=70)
 SEQUENCES = "kc_level/train_valid_sequences.csv"
 _WIDTH = 200
 _FOLDS = 5
@@ -25,12 +25,12 @@ _LETTERS = pl.Series(["a", "b", "c", "d"])
 _CALENDAR = 1_565_000_000_000  # when EdNet's questions were deployed
 
 
-def write_pykt(world: World, answers: Answers, path: Path) -> Contents:
+def write_pykt(bank: ItemBank, answers: Answers, path: Path) -> Contents:
     """Six lines a learner: who and how many, then questions, concepts, responses, times and seconds taken."""
     with path.open("w", encoding="utf-8", newline="") as handle:
         for some in _learners(answers):
             frame = (
-                _frame(world, some, "_")
+                _frame(bank, some, "_")
                 .group_by("learner", maintain_order=True)
                 .agg(
                     pl.len().alias("count"),
@@ -42,21 +42,21 @@ def write_pykt(world: World, answers: Answers, path: Path) -> Contents:
     return _as_they_are(answers)
 
 
-def write_xes3g5m(world: World, answers: Answers, home: Path) -> Contents:
+def write_xes3g5m(bank: ItemBank, answers: Answers, home: Path) -> Contents:
     """Sequences of 200 at the level of concepts, padded with -1, and the questions with their routes."""
     (home / SEQUENCES).parent.mkdir()
     added = 0
     with (home / SEQUENCES).open("wb") as handle:
         for some in _learners(answers):
-            rows = _by_concept(world, some)
+            rows = _by_concept(bank, some)
             added += rows.height - len(some.learner)
             _padded(rows).write_csv(handle, include_header=handle.tell() == 0)
-    _write_routes(world, home / "metadata")
+    _write_routes(bank, home / "metadata")
     made = _as_they_are(answers)
     return replace(made, rows=made.rows + added, merged=added)
 
 
-def write_ednet(world: World, answers: Answers, home: Path) -> Contents:
+def write_ednet(bank: ItemBank, answers: Answers, home: Path) -> Contents:
     """A file for each learner, and the questions with their answers and tags."""
     (home / "KT1").mkdir()
     for some in _learners(answers):
@@ -74,7 +74,7 @@ def write_ednet(world: World, answers: Answers, home: Path) -> Contents:
         starts = np.flatnonzero(np.append(True, np.diff(some.learner) > 0))
         for start, length in zip(starts, np.diff(np.append(starts, frame.height)), strict=True):
             frame.slice(int(start), int(length)).write_csv(home / "KT1" / f"u{some.learner[start] + 1}.csv")
-    _write_questions(world, home / "contents")
+    _write_questions(bank, home / "contents")
     return _as_they_are(answers)
 
 
@@ -86,13 +86,13 @@ def _learners(answers: Answers) -> Iterator[Answers]:
         yield answers.take(slice(begin, end))
 
 
-def _frame(world: World, answers: Answers, between: str) -> pl.DataFrame:
+def _frame(bank: ItemBank, answers: Answers, between: str) -> pl.DataFrame:
     """The answers as pyKT and XES3G5M write them: all of them texts."""
     return pl.DataFrame(
         {
             "learner": answers.learner,
             "question": pl.Series(answers.item).cast(pl.String),
-            "concept": concepts(world, answers, between, "{}"),
+            "concept": concepts(bank, answers, between, "{}"),
             "response": pl.Series(answers.correct.astype(np.int8)).cast(pl.String),
             "time": clock(answers).to_physical().cast(pl.String),
             "taken": pl.Series(answers.seconds.astype(np.int64) * 1000).cast(pl.String),
@@ -100,13 +100,13 @@ def _frame(world: World, answers: Answers, between: str) -> pl.DataFrame:
     )
 
 
-def _by_concept(world: World, answers: Answers) -> pl.DataFrame:
+def _by_concept(bank: ItemBank, answers: Answers) -> pl.DataFrame:
     """A row for each concept of an answer; the second one repeats the first."""
-    rows = _frame(world, answers, ",").with_columns(pl.col("concept").str.split(","))
+    rows = _frame(bank, answers, ",").with_columns(pl.col("concept").str.split(","))
     rows = rows.with_columns(pl.int_ranges(pl.col("concept").list.len()).alias("repeat"))
     rows = rows.explode("concept", "repeat").with_columns(pl.col("repeat").cast(pl.String))
-    place = pl.int_range(pl.len()).over("learner")
-    return rows.with_columns(pl.lit("1").alias("mask"), (place // _WIDTH).alias("window"))
+    number = pl.int_range(pl.len()).over("learner")
+    return rows.with_columns(pl.lit("1").alias("mask"), (number // _WIDTH).alias("window"))
 
 
 def _padded(rows: pl.DataFrame) -> pl.DataFrame:
@@ -124,23 +124,23 @@ def _padded(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _write_routes(world: World, home: Path) -> None:
+def _write_routes(bank: ItemBank, home: Path) -> None:
     home.mkdir()
-    second, third, fourth = world.level
-    above = world.exercises
+    second, third, fourth = bank.level
+    above = bank.exercises
     names = {str(number): f"concept {number}" for number in range(above)}
-    names |= {str(above + node): f"topic {node}" for node in range(world.nodes[1])}
-    names |= {str(above + world.nodes[1] + node): f"field {node}" for node in range(world.nodes[0])}
+    names |= {str(above + node): f"topic {node}" for node in range(bank.nodes[1])}
+    names |= {str(above + bank.nodes[1] + node): f"field {node}" for node in range(bank.nodes[0])}
     # Within a node of the fourth level the first concept stands above the others: it is asked for, and leads on.
     leads = np.searchsorted(fourth, fourth)
     ends = [f"concept {lead}----concept {at}" if lead < at else f"concept {at}" for at, lead in enumerate(leads)]
     routes = [f"field {second[at]}----topic {third[at]}----{end}" for at, end in enumerate(ends)]
-    items = np.arange(world.items)
-    two = world.asks_for_two(items)
+    items = np.arange(bank.items)
+    two = bank.asks_for_two(items)
     questions = {
         str(item): {
             "content": f"question {item}",
-            "kc_routes": [routes[item // world.problems + more] for more in range(1 + int(two[item]))],
+            "kc_routes": [routes[item // bank.problems + more] for more in range(1 + int(two[item]))],
             "answer": ["A"], "options": {}, "analysis": "", "type": "单选",
         }
         for item in items
@@ -149,18 +149,18 @@ def _write_routes(world: World, home: Path) -> None:
     (home / "kc_routes_map.json").write_text(dump_json(names), encoding="utf-8")
 
 
-def _write_questions(world: World, home: Path) -> None:
+def _write_questions(bank: ItemBank, home: Path) -> None:
     home.mkdir()
-    items = np.arange(world.items)
-    exercise = items // world.problems
-    two = world.asks_for_two(items)
+    items = np.arange(bank.items)
+    exercise = items // bank.problems
+    two = bank.asks_for_two(items)
     frame = pl.DataFrame(
         {
             "question_id": [f"q{item + 1}" for item in items],
             "bundle_id": [f"b{item + 1}" for item in items],
             "explanation_id": [f"e{item + 1}" for item in items],
             "correct_answer": _LETTERS.gather(items % len(_LETTERS)),
-            "part": world.level[0][exercise] % 7 + 1,
+            "part": bank.level[0][exercise] % 7 + 1,
             "tags": [f"{at};{at + 1}" if pair else f"{at}" for at, pair in zip(exercise, two, strict=True)],
             "deployed_at": _CALENDAR + items,
         }

@@ -17,13 +17,13 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class Measure:
+class GainMeasure:
     """A way to tell whether an answer brought a gain of mastery: the platform's signal, or a model and a threshold."""
 
     name: str
     threshold: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {"title": self.title, "threshold": self.threshold, "formula": self.formula, "words": self.words}
 
     @property

@@ -22,7 +22,7 @@ K0 = 0.2
 _CHUNK = 500_000  # small enough for the processor to keep at hand
 
 
-class Practice(NamedTuple):
+class ConceptEntries(NamedTuple):
     """The events by concept: one entry for each concept of each event, as the events stand in the table.
 
     `row` is the event's place in the table, `concept` a place in `concepts`; events without a concept have no entry.
@@ -33,7 +33,7 @@ class Practice(NamedTuple):
     concepts: tuple[str, ...]
 
 
-def practice(table: pl.DataFrame) -> Practice:
+def concept_entries(table: pl.DataFrame) -> ConceptEntries:
     """Takes the events of several concepts apart."""
     names = table["concept"].dtype.categories.to_list()  # type: ignore[attr-defined]  # an Enum
     codes = table["concept"].to_physical()
@@ -42,14 +42,14 @@ def practice(table: pl.DataFrame) -> Practice:
     parts = [sorted(set(name.split(BETWEEN_CONCEPTS))) for name in names]
     concepts = tuple(sorted({part for split in parts for part in split}))
     if len(concepts) == len(names) and all(len(split) == 1 for split in parts):
-        return Practice(row, code, concepts)
-    place = {name: at for at, name in enumerate(concepts)}
-    flat = np.array([place[part] for split in parts for part in split])
+        return ConceptEntries(row, code, concepts)
+    code_of = {name: at for at, name in enumerate(concepts)}
+    flat = np.array([code_of[part] for split in parts for part in split])
     counts = np.array([len(split) for split in parts])
     starts = np.cumsum(counts) - counts
-    each = counts[code]
-    within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-    return Practice(np.repeat(row, each), flat[np.repeat(starts[code], each) + within], concepts)
+    repeats = counts[code]
+    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return ConceptEntries(np.repeat(row, repeats), flat[np.repeat(starts[code], repeats) + within], concepts)
 
 
 def ema(
@@ -66,7 +66,7 @@ def ema(
         raise InputError(
             f"alpha is {alpha} and K0 is {start}", fix="give alpha above 0 and K0 from 0 to 1, both at most 1"
         )
-    row, concept, _ = practice(table)
+    row, concept, _ = concept_entries(table)
     learner = table["learner"].to_physical().to_numpy()
     if of == "correct":
         shown, speaks = table["correct"].to_numpy().astype(np.float64), None
