@@ -16,10 +16,9 @@ from mccpo.experiments.prepare.build import C2_SHARE, C4_SHARE, Choices, prepare
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
 from mccpo.experiments.prepare.signals import demand_of, engaged, engagement_of, first_answers, novelty_of
 from mccpo.logs import ReadOptions, load, read_table
-from mccpo.mastery import BKT, PFA, Responses
-from mccpo.mastery import read as read_model
-from mccpo.mastery.fitting.fit import Settings
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.mastery import BKT, PFA, Responses, read_model
+from mccpo.mastery.fitting import FitSettings
+from mccpo.mastery.tables import responses_of
 
 CHAIN = RawGraph((RawConcept("c", ("b",)), RawConcept("b", ("a",)), RawConcept("a"), RawConcept("unmet")))
 FILES = {
@@ -173,7 +172,7 @@ class TestLearners:
         assert set(apart.concept.tolist()) == {0}
 
     def test_groups_differ_as_they_were_made_to(self, canonical):
-        settings, each = Settings(restarts=2), 8
+        settings, each = FitSettings(restarts=2), 8
         quick = list(made_up(60, 1, ("a", "b"), each, prior=0.5, learn=0.5, names="q"))
         slow = list(made_up(60, 2, ("a", "b"), each, prior=0.1, learn=0.1, names="s"))
         kept = canonical(quick + slow, group_pace=["quick"] * len(quick) + ["slow"] * len(slow))

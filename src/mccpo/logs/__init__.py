@@ -14,7 +14,7 @@ from mccpo.logs.moving_average import ema
 from mccpo.logs.reading import MOST_REJECTED, Logs, ReadOptions, RowAccount, Source, write_rejects
 from mccpo.logs.responses_by_concept import responses_by_concept
 from mccpo.logs.sources import SOURCES, LogFormat, register_source
-from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, encode
+from mccpo.logs.table import BETWEEN_CONCEPTS, COLUMNS, GROUP, NAMES, SplitConcepts, encode, split_concepts
 from mccpo.logs.table_files import read_table, write_table, writing_table
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "ReadOptions",
     "RowAccount",
     "Source",
+    "SplitConcepts",
     "ema",
     "encode",
     "episodes",
@@ -39,6 +40,7 @@ __all__ = [
     "read_table",
     "register_source",
     "responses_by_concept",
+    "split_concepts",
     "write_rejects",
     "write_table",
     "writing_table",

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from mccpo.errors import InputError
 from mccpo.logs.reading.ordering import pack
-from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.logs.table import split_concepts
 
 ALPHA = 0.08
 K0 = 0.2
@@ -39,17 +39,13 @@ def concept_entries(table: pl.DataFrame) -> ConceptEntries:
     codes = table["concept"].to_physical()
     row = np.flatnonzero(codes.is_not_null().to_numpy())
     code = codes.drop_nulls().to_numpy().astype(np.int64)
-    parts = [sorted(set(name.split(BETWEEN_CONCEPTS))) for name in names]
-    concepts = tuple(sorted({part for split in parts for part in split}))
-    if len(concepts) == len(names) and all(len(split) == 1 for split in parts):
-        return ConceptEntries(row, code, concepts)
-    code_of = {name: at for at, name in enumerate(concepts)}
-    flat = np.array([code_of[part] for split in parts for part in split])
-    counts = np.array([len(split) for split in parts])
-    starts = np.cumsum(counts) - counts
-    repeats = counts[code]
+    split = split_concepts(names)
+    if split.single:
+        return ConceptEntries(row, code, split.concepts)
+    repeats = split.counts[code]
     within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    return ConceptEntries(np.repeat(row, repeats), flat[np.repeat(starts[code], repeats) + within], concepts)
+    concept = split.codes[np.repeat(split.starts[code], repeats) + within]
+    return ConceptEntries(np.repeat(row, repeats), concept, split.concepts)
 
 
 def ema(

@@ -5,10 +5,12 @@ Here are its columns and what they hold; `table_files` reads and writes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from jaxtyping import Int
 
 BETWEEN_CONCEPTS = "~~"
 """Joins the concepts of an event that has several, sorted."""
@@ -62,6 +64,40 @@ def tidied(cells: pl.Series, between: str = BETWEEN_CONCEPTS, names: Mapping[str
     joined = parts.list.unique().list.sort().list.join(BETWEEN_CONCEPTS)
     tidy = pl.select(pl.when(joined != "").then(joined)).to_series()
     return cells.cast(pl.String).replace_strict(met, tidy, return_dtype=pl.String)
+
+
+class SplitConcepts(NamedTuple):
+    """Cells of concepts taken apart.
+
+    **Fields:**
+
+    - `concepts`: every concept once, sorted.
+    - `counts`: of each cell, how many concepts it names.
+    - `codes`: the concepts of all cells in turn, as positions in `concepts`.
+    """
+
+    concepts: tuple[str, ...]
+    counts: Int[np.ndarray, " cells"]
+    codes: Int[np.ndarray, " entries"]
+
+    @property
+    def starts(self) -> Int[np.ndarray, " cells"]:
+        """Where the concepts of each cell begin in `codes`."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def single(self) -> bool:
+        """Whether each cell is one concept, and another one than all other cells."""
+        return len(self.concepts) == len(self.counts) and bool((self.counts == 1).all())
+
+
+def split_concepts(cells: Sequence[str]) -> SplitConcepts:
+    """Takes cells of concepts apart; a concept that a cell names twice counts once."""
+    parts = [sorted(set(cell.split(BETWEEN_CONCEPTS))) for cell in cells]
+    concepts = tuple(sorted({concept for cell in parts for concept in cell}))
+    code_of = {concept: code for code, concept in enumerate(concepts)}
+    counts = np.array([len(cell) for cell in parts], np.int64)
+    return SplitConcepts(concepts, counts, np.array([code_of[concept] for cell in parts for concept in cell], np.int64))
 
 
 def _is_tight(names: pl.Series, categories: pl.Series) -> bool:

@@ -37,11 +37,9 @@ from mccpo.experiments.prepare.learners import Models, fitted, groups_of, halves
 from mccpo.experiments.prepare.signals import Engagement, demand_of, engagement_of
 from mccpo.files import dump_json
 from mccpo.logs import BETWEEN_CONCEPTS, MINIMUM, MOST, NAMES, encode, episodes, write_table
-from mccpo.mastery import BKT, PFA, Responses, codes
-from mccpo.mastery import write as write_model
-from mccpo.mastery.fitting.fit import Settings
-from mccpo.mastery.fitting.trajectories import trajectories
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.mastery import BKT, PFA, Responses, codes, write_model
+from mccpo.mastery.fitting import FitSettings, trajectories
+from mccpo.mastery.tables import responses_of
 
 FORMAT = "mccpo-prepared/1"
 DOCUMENT = "prepared.json"
@@ -157,7 +155,7 @@ def prepare(
     kept = _episodes(on_graph, chosen)
     labels = None if chosen.group is None else labels_of(kept, chosen.group)
     ours, theirs = halves(_coded(responses_of(kept), curriculum), chosen.seed)
-    settings = Settings(restarts=chosen.restarts, seed=chosen.seed)
+    settings = FitSettings(restarts=chosen.restarts, seed=chosen.seed)
     learner, judging, fits = models(ours, theirs, settings)
     demand, asked = demand_of(_apart(kept), curriculum.concepts)
     graph = _with_demand(graph, curriculum, demand)

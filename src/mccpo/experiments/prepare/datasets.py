@@ -22,8 +22,8 @@ from mccpo.experiments.prepare.learners import Models, as_learners, halves
 from mccpo.experiments.prepare.signals import first_answers
 from mccpo.logs import BETWEEN_CONCEPTS, Logs, ReadOptions, load, responses_by_concept
 from mccpo.mastery import BKT, PFA, Responses
-from mccpo.mastery.fitting.fit import Settings, fit
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.mastery.fitting import FitSettings, fit
+from mccpo.mastery.tables import responses_of
 
 _LEAST_CHANCE = 0.02
 
@@ -96,7 +96,7 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
 def _from_samples(sequences: Responses) -> Models:
     """The models of learners: pace from the sequences, all exercises together; the start from first answers."""
 
-    def models(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
+    def models(ours: Responses, theirs: Responses, settings: FitSettings) -> tuple[BKT, PFA, dict[str, Any]]:
         # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
         tracing, factors = (
             fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model

@@ -14,7 +14,7 @@ from mccpo.env import Group
 from mccpo.errors import InputError
 from mccpo.logs import GROUP
 from mccpo.mastery import BKT, PFA, Responses, codes
-from mccpo.mastery.fitting.fit import Settings, fit
+from mccpo.mastery.fitting import FitSettings, fit
 
 POOLED_WITH = 20
 """How many learners' worth of the mean over concepts the parameters of each are pooled with."""
@@ -23,7 +23,7 @@ _UNKNOWN, _OTHER = "unknown", "other"
 _LEAST_FACTOR, _MOST_FACTOR = 0.25, 4.0
 """How far the start and the pace of a group are taken to be off those of all."""
 
-Models: TypeAlias = Callable[[Responses, Responses, Settings], tuple[BKT, PFA, dict[str, Any]]]
+Models: TypeAlias = Callable[[Responses, Responses, FitSettings], tuple[BKT, PFA, dict[str, Any]]]
 """The model that trains and the one that judges, from the responses of the two halves, and how the fits went."""
 
 
@@ -35,7 +35,7 @@ def halves(responses: Responses, seed: int) -> tuple[Responses, Responses]:
     return responses.where(first[responses.learner]), responses.where(~first[responses.learner])
 
 
-def fitted(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
+def fitted(ours: Responses, theirs: Responses, settings: FitSettings) -> tuple[BKT, PFA, dict[str, Any]]:
     """Knowledge tracing of one half and performance factors of the other, concept by concept."""
     learner, tracing = fit("bkt", ours, settings)
     judging, factors = fit("pfa", theirs, settings)
@@ -109,7 +109,7 @@ def labels_of(events: pl.DataFrame, group: str) -> dict[str, str]:
 
 
 def groups_of(
-    labels: Mapping[str, str], ours: Responses, settings: Settings, K0: np.ndarray, eta: np.ndarray
+    labels: Mapping[str, str], ours: Responses, settings: FitSettings, K0: np.ndarray, eta: np.ndarray
 ) -> tuple[Group, ...]:
     """The groups, the largest first, and how their start and pace differ: knowledge tracing, all concepts together.
 

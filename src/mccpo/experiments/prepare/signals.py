@@ -15,8 +15,7 @@ import polars as pl
 from jaxtyping import Float, Int
 from scipy.optimize import nnls
 
-from mccpo.mastery import Responses
-from mccpo.mastery.responses import sequences, within
+from mccpo.mastery import Responses, sequences, within
 
 NOVELTY_SPAN = 5.0
 SITTING = 1800.0

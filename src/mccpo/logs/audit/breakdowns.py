@@ -13,7 +13,7 @@ from mccpo.logs.audit import levels as ways
 from mccpo.logs.audit.cluster_robust import Difference, Rate, compare, rates, sums_by
 from mccpo.logs.audit.event_counts import Counts, Judged, Rows, count, flags_of, of_learners
 from mccpo.logs.audit.levels import NOT_KNOWN, Levels
-from mccpo.logs.table import BETWEEN_CONCEPTS, GROUP
+from mccpo.logs.table import GROUP, split_concepts
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,14 @@ def _levels(table: pl.DataFrame, groups: Sequence[str], hours_ahead: float, lear
 
 def _taken_apart(counted: pl.DataFrame, labels: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """Counts by learner and combination of concepts as counts by learner and each of the concepts."""
-    parts = [sorted(set(label.split(BETWEEN_CONCEPTS))) for label in labels]
-    concepts = sorted({part for split in parts for part in split})
-    if len(concepts) == len(labels) and all(len(split) == 1 for split in parts):
+    split = split_concepts(labels)
+    if split.single:
         return counted, list(labels)
-    code_of = {name: at for at, name in enumerate(concepts)}
-    belongs = pl.DataFrame(
-        [(code, code_of[part]) for code, split in enumerate(parts) for part in split],
-        schema={"level": counted.schema["level"], "concept": counted.schema["level"]},
-        orient="row",
-    )
+    code = counted.schema["level"]
+    cells = np.repeat(np.arange(len(labels)), split.counts)
+    belongs = pl.DataFrame({"level": pl.Series(cells).cast(code), "concept": pl.Series(split.codes).cast(code)})
     single = counted.join(belongs, on="level").drop("level").rename({"concept": "level"})
-    return single.group_by("who", "level").agg(pl.all().sum()), concepts
+    return single.group_by("who", "level").agg(pl.all().sum()), list(split.concepts)
 
 
 def _summed(

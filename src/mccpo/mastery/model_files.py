@@ -24,26 +24,26 @@ MODELS = tuple(_KINDS)
 """The names of the models."""
 
 
-def name_of(model: MasteryModel) -> str:
+def model_name(model: MasteryModel) -> str:
     """The name that stands for the kind of model."""
     return next(name for name, kind in _KINDS.items() if type(model) is kind)
 
 
-def to_document(model: MasteryModel) -> dict[str, Any]:
+def model_to_json(model: MasteryModel) -> dict[str, Any]:
     """The model as a JSON object. `unseen` are the parameters of concepts that it was not fitted to."""
     fields = model._asdict()  # type: ignore[attr-defined]
     names = [name for name in fields if name not in (*_SETTINGS, "concepts")]
     table = np.stack([fields[name] for name in names], axis=1)
     rows = [dict(zip(names, map(float, row), strict=True)) for row in table]
     return {
-        "model": name_of(model),
+        "model": model_name(model),
         **{name: float(fields[name]) for name in _SETTINGS if name in fields},
         "unseen": rows[-1],
         "concepts": dict(zip(model.concepts, rows[:-1], strict=True)),
     }
 
 
-def from_document(document: Mapping[str, Any], where: str = "the model") -> MasteryModel:
+def model_from_json(document: Mapping[str, Any], where: str = "the model") -> MasteryModel:
     """The model of a JSON object; InputError where it is none."""
     fix = "fit it again with `mccpo fit-learner`"
     kind = _KINDS.get(str(document.get("model")))
@@ -65,11 +65,11 @@ def from_document(document: Mapping[str, Any], where: str = "the model") -> Mast
     return kind(**arrays, **settings, concepts=tuple(concepts))
 
 
-def write(model: MasteryModel, path: Path) -> None:
+def write_model(model: MasteryModel, path: Path) -> None:
     """Writes the model, whole or not at all."""
-    files.write_text(path, dump_json(to_document(model), indent=1) + "\n")
+    files.write_text(path, dump_json(model_to_json(model), indent=1) + "\n")
 
 
-def read(path: Path) -> MasteryModel:
-    """Reads a model that `write` wrote."""
-    return from_document(read_json(path, fix="fit one with `mccpo fit-learner`"), str(path))
+def read_model(path: Path) -> MasteryModel:
+    """Reads a model that `write_model` wrote."""
+    return model_from_json(read_json(path, fix="fit one with `mccpo fit-learner`"), str(path))

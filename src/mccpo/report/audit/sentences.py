@@ -16,7 +16,7 @@ SHARES: Mapping[Share, str] = {
 }
 
 
-class Reported(NamedTuple):
+class PaperPrevalence(NamedTuple):
     """The prevalence that the paper reports for a data set."""
 
     data: str
@@ -28,14 +28,14 @@ class Reported(NamedTuple):
         return self.events / self.analysed
 
 
-class Subject(NamedTuple):
+class AuditSubject(NamedTuple):
     """What was audited: its name, how the episodes were chosen, and what the paper reports of it, if anything."""
 
     name: str
     minimum: int
     most: int | None
     hours_ahead: float = 0.0
-    paper: Reported | None = None
+    paper: PaperPrevalence | None = None
     models: Mapping[str, str] = {}
     """How each model's mastery was worked out, by its name."""
 
@@ -94,22 +94,22 @@ def headline(audit: Audit) -> str:
 
 def moved(audit: Audit) -> str:
     """How far the rate moves with the definition."""
-    told = []
+    ranges = []
     for curve in audit.curves:
         ends = [rate.rate for at, rate in zip(curve.thresholds, curve.rates, strict=True) if at in (STRICT, LENIENT)]
         if curve.population == "all" and None not in ends:
-            told.append(f"from {percent(ends[0])} to {percent(ends[-1])} by {audit.measure(curve.measure).named}")
-    if not told:
+            ranges.append(f"from {percent(ends[0])} to {percent(ends[-1])} by {audit.measure(curve.measure).named}")
+    if not ranges:
         return "There is one definition here, the platform's: a model of mastery would give others."
-    text = f"As the threshold goes from {STRICT:g} to {LENIENT:g}, the rate goes {', and '.join(told)}."
-    if all(one.name != SIGNAL for one in audit.measures):
+    text = f"As the threshold goes from {STRICT:g} to {LENIENT:g}, the rate goes {', and '.join(ranges)}."
+    if all(measure.name != SIGNAL for measure in audit.measures):
         return text
     level = audit.rate(SIGNAL).rate
     text += f" By the platform's signal it is {percent(level)}"
     meets = [
-        f"a threshold {found} by {audit.measure(curve.measure).named}"
+        f"a threshold {between} by {audit.measure(curve.measure).named}"
         for curve in audit.curves
-        if curve.population == "all" and level is not None and (found := crossing(curve, level)) is not None
+        if curve.population == "all" and level is not None and (between := crossing(curve, level)) is not None
     ]
     return f"{text}, as with {' and '.join(meets)}." if meets else f"{text}."
 
@@ -119,26 +119,26 @@ def crossing(curve: Curve, level: float) -> str | None:
     known = [(at, rate.rate) for at, rate in zip(curve.thresholds, curve.rates, strict=True) if rate.rate is not None]
     if not known or not known[0][1] < level <= known[-1][1]:
         return None
-    after = next(place for place, (_, rate) in enumerate(known) if rate >= level)
+    after = next(at for at, (_, rate) in enumerate(known) if rate >= level)
     return f"between {plain(known[after - 1][0])} and {plain(known[after][0])}"
 
 
 def left_out(audit: Audit) -> list[str]:
     """What the rates leave out, and why."""
-    told = []
+    remarks = []
     if audit.without_signal == audit.interactions:
-        told.append("The platform gives no signal of mastery, so that a gain is what a model of mastery says it is.")
+        remarks.append("The platform gives no signal of mastery, so that a gain is what a model of mastery says it is.")
     elif audit.without_signal:
-        told.append(f"{audit.without_signal:,} interactions have no signal of the platform: it did not judge them.")
-    models = [one for one in audit.measures if one.threshold is not None]
+        remarks.append(f"{audit.without_signal:,} interactions have no signal of the platform: it did not judge them.")
+    models = [measure for measure in audit.measures if measure.threshold is not None]
     if audit.without_concept and models:
-        told.append(f"{audit.without_concept:,} interactions name no concept: no model of mastery can judge them.")
+        remarks.append(f"{audit.without_concept:,} interactions name no concept: no model of mastery can judge them.")
     if audit.learners == 1:
-        told.append("There is one learner: what holds for others cannot be told, and no interval is given.")
-    return told
+        remarks.append("There is one learner: what holds for others cannot be told, and no interval is given.")
+    return remarks
 
 
-def against_paper(audit: Audit, subject: Subject) -> str | None:
+def against_paper(audit: Audit, subject: AuditSubject) -> str | None:
     """Our rate over the retained episodes beside the paper's, where it has one."""
     if subject.paper is None:
         return None
@@ -151,16 +151,16 @@ def against_paper(audit: Audit, subject: Subject) -> str | None:
     ours = audit.rate(population="episodes", of="interactions")
     text = f"{theirs}; on those retained here it is {percent(ours.rate)} ({ours.events:,} of {ours.analysed:,})."
     at = [
-        f"a threshold {found} by {audit.measure(curve.measure).named}"
+        f"a threshold {between} by {audit.measure(curve.measure).named}"
         for curve in audit.curves
-        if curve.population == "episodes" and (found := crossing(curve, subject.paper.rate)) is not None
+        if curve.population == "episodes" and (between := crossing(curve, subject.paper.rate)) is not None
     ]
     if audit.main == SIGNAL or not at:
         return text
     return f"{text} It gives no threshold; here its rate is that of {' or '.join(at)}."
 
 
-def as_json(audit: Audit, subject: Subject) -> dict[str, Any]:
+def audit_json(audit: Audit, subject: AuditSubject) -> dict[str, Any]:
     """The audit as `audit.json` holds it."""
     paper = None if subject.paper is None else {**subject.paper._asdict(), "rate": subject.paper.rate}
     about = {

@@ -66,43 +66,43 @@ class Slab(NamedTuple):
 
 
 def tile(
-    found: Sequences, correct: Bool[np.ndarray, " rows"], paused: Bool[np.ndarray, " rows"] | None = None
+    sequences: Sequences, correct: Bool[np.ndarray, " rows"], paused: Bool[np.ndarray, " rows"] | None = None
 ) -> Tiles:
-    """Cuts sequences into tiles; `correct` and `paused` are in the order of `found.order`."""
-    kept, weight = _distinct(found, correct) if paused is None else (np.arange(len(found.start)), None)
-    kept = kept[np.lexsort((-found.length[kept], found.concept[kept]))]
-    concept, length = found.concept[kept], found.length[kept]
+    """Cuts sequences into tiles; `correct` and `paused` are in the order of `sequences.order`."""
+    chosen, weight = _distinct(sequences, correct) if paused is None else (np.arange(len(sequences.start)), None)
+    chosen = chosen[np.lexsort((-sequences.length[chosen], sequences.concept[chosen]))]
+    concept, length = sequences.concept[chosen], sequences.length[chosen]
     seats = np.diff(np.flatnonzero(np.diff(concept, prepend=-1)), append=len(concept))
-    place = within(seats)
-    begins = np.flatnonzero(place % WIDTH == 0)
-    which, seat = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(place))), place % WIDTH
+    rank = within(seats)
+    begins = np.flatnonzero(rank % WIDTH == 0)
+    which, seat = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(rank))), rank % WIDTH
     height = length[begins]
     start = np.cumsum(height) - height
     cells = np.full((int(height.sum()), WIDTH), NOTHING, np.uint8)
     step = within(length)
-    source = np.repeat(found.start[kept], length) + step
+    source = np.repeat(sequences.start[chosen], length) + step
     answer = correct[source].astype(np.uint8)
     if paused is not None:
         answer += AFTER_PAUSE * paused[source].astype(np.uint8)
     cells[np.repeat(start[which], length) + step, np.repeat(seat, length)] = answer
     shape = (len(begins), WIDTH)
     weights, lengths = np.zeros(shape), np.zeros(shape, np.int64)
-    weights[which, seat] = 1.0 if weight is None else weight[kept]
+    weights[which, seat] = 1.0 if weight is None else weight[chosen]
     lengths[which, seat] = length
     return Tiles(cells, start, height, concept[begins], weights, lengths)
 
 
 def _distinct(
-    found: Sequences, correct: Bool[np.ndarray, " rows"]
+    sequences: Sequences, correct: Bool[np.ndarray, " rows"]
 ) -> tuple[Int64[np.ndarray, " distinct"], Float[np.ndarray, " sequences"]]:
     """One of each kind of sequence, and how many of its kind there are; long ones are not compared."""
-    step = np.minimum(within(found.length), _LONGEST_CODE)
+    step = np.minimum(within(sequences.length), _LONGEST_CODE)
     bits = correct.astype(np.int64) << step
-    code = np.add.reduceat(bits, found.start) + (np.int64(1) << np.minimum(found.length, _LONGEST_CODE))
-    long = found.length > _LONGEST_CODE
+    code = np.add.reduceat(bits, sequences.start) + (np.int64(1) << np.minimum(sequences.length, _LONGEST_CODE))
+    long = sequences.length > _LONGEST_CODE
     code[long] = -1 - np.arange(int(long.sum()))
-    order = np.lexsort((code, found.concept))
-    new = (np.diff(code[order], prepend=0) != 0) | (np.diff(found.concept[order], prepend=-1) != 0)
+    order = np.lexsort((code, sequences.concept))
+    new = (np.diff(code[order], prepend=0) != 0) | (np.diff(sequences.concept[order], prepend=-1) != 0)
     first = np.flatnonzero(new)
     weight = np.zeros(len(order))
     weight[order[first]] = np.diff(first, append=len(order))
