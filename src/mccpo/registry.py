@@ -49,8 +49,8 @@ class Registry(Generic[T]):
         raise InputError(f"unknown {self.what} '{name}'", fix=f"{hint}choose from {', '.join(self)}")
 
     def __iter__(self) -> Iterator[str]:
-        """All names: those registered, then those of other packages, which are not loaded for it."""
-        return iter([*self._registered, *self._others()])
+        """All names: those registered, then those of other packages, which are not loaded for it; both sorted."""
+        return iter([*sorted(self._registered), *self._others()])
 
     def __contains__(self, name: object) -> bool:
         return name in self._registered or name in self._others()

@@ -43,7 +43,8 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
         part = f"{name} {kappa_text(kappa)}"
         levels, curves[part] = _level(name, anchored, dataset, kappa, options, session)
         settings |= {part + where: level for where, level in levels.items()}
-    told = {key: dataset.prepared.document[key] for key in ("graph", "events", "episodes", "learners", "engagement")}
+    document = dataset.prepared.document.as_json()
+    told = {key: document[key] for key in ("graph", "events", "episodes", "learners", "engagement")}
     results = {
         "table": name,
         "title": f"{name}: an environment made from logs",

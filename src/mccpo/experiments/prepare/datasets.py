@@ -6,10 +6,10 @@ The data's folder is a release's own, or one that holds a folder for each data s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,12 @@ import polars as pl
 from mccpo.curriculum import read_raw
 from mccpo.curriculum.derive import derive_junyi2020, derive_xes3g5m, learn_graph, read_routes, read_taxonomy
 from mccpo.errors import InputError
-from mccpo.experiments.prepare.build import Choices, Prepared, prepare, repaired
-from mccpo.experiments.prepare.learners import Models, as_learners, halves
-from mccpo.experiments.prepare.signals import first_answers
+from mccpo.experiments.prepare.build import prepare, repaired
+from mccpo.experiments.prepare.document import LogOrigin
+from mccpo.experiments.prepare.engagement import first_answers
+from mccpo.experiments.prepare.learners import FitModels, LearnerModels, as_learners, halves
+from mccpo.experiments.prepare.options import PrepareOptions
+from mccpo.experiments.prepare.prepared import Prepared
 from mccpo.logs import BETWEEN_CONCEPTS, Logs, ReadOptions, load, responses_by_concept
 from mccpo.mastery import BKT, PFA, Responses
 from mccpo.mastery.fitting import FitSettings, fit
@@ -43,7 +46,9 @@ def junyi(data: Path, seed: int) -> Dataset:
     logs = load(folder / "Log_Problem.csv", "junyi-2020")
     derived = derive_junyi2020(read_taxonomy(folder / "Info_Content.csv"))
     members = {item: concept for concept, items in derived.members.items() for item in items}
-    made = prepare(logs.table, derived.graph, Choices(minimum=30, seed=seed), members=members, origin=_origin(logs))
+    made = prepare(
+        logs.table, derived.graph, PrepareOptions(minimum=30, seed=seed), members=members, origin=_origin(logs)
+    )
     return Dataset(made, logs, derived.notes)
 
 
@@ -56,7 +61,7 @@ def xes3g5m_data(data: Path, seed: int) -> Dataset:
         for part in name.split(BETWEEN_CONCEPTS):
             counts[part] += count
     derived = derive_xes3g5m(read_routes(folder / "metadata"), interactions=counts)
-    made = prepare(logs.table, derived.graph, Choices(minimum=20, seed=seed), origin=_origin(logs))
+    made = prepare(logs.table, derived.graph, PrepareOptions(minimum=20, seed=seed), origin=_origin(logs))
     return Dataset(made, logs, derived.notes)
 
 
@@ -65,7 +70,7 @@ def assistments_2009(data: Path, seed: int) -> Dataset:
     names = ("skill_builder_data_corrected.parquet", "skill_builder_data_corrected.csv", "skill_builder_data.csv")
     logs = load(_one_of(_folder(data, "assist2009", ()), names), "assistments-2009")
     derived = learn_graph(responses_by_concept(logs.table), origin="assistments-2009")
-    made = prepare(logs.table, derived.graph, Choices(seed=seed), origin=_origin(logs))
+    made = prepare(logs.table, derived.graph, PrepareOptions(seed=seed), origin=_origin(logs))
     return Dataset(made, logs, ("The graph is learnt from the responses; nobody has stated it.", *derived.notes))
 
 
@@ -83,8 +88,8 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
     ordered = {"learner": "student", "concept": "exercise", "order": "step", "correct": "correct"}
     sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", ReadOptions(mapping=ordered))
     models = _from_samples(responses_of(sequences.table))
-    choices = Choices(minimum=10, seed=seed)
-    made = prepare(logs.table, graph, choices, origin=_origin(logs), models=models)
+    options = PrepareOptions(minimum=10, seed=seed)
+    made = prepare(logs.table, graph, options, origin=_origin(logs), models=models)
     notes = (
         f"The graph is the experts', {len(removed)} faults repaired (cycles, self-loops, repeats).",
         "Names and order of answers come from different samples: mastery at the start is each exercise's own, learning "
@@ -93,10 +98,23 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
     return Dataset(made, logs, notes)
 
 
-def _from_samples(sequences: Responses) -> Models:
+class SamplesReport(NamedTuple):
+    """What was fitted to all exercises together."""
+
+    learn: float
+    guess: float
+    slip: float
+    decay: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {"of all exercises together": self._asdict()}
+
+
+def _from_samples(sequences: Responses) -> FitModels:
     """The models of learners: pace from the sequences, all exercises together; the start from first answers."""
 
-    def models(ours: Responses, theirs: Responses, settings: FitSettings) -> tuple[BKT, PFA, dict[str, Any]]:
+    def models(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
         # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
         tracing, factors = (
             fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model
@@ -111,11 +129,10 @@ def _from_samples(sequences: Responses) -> Models:
         learnt, guessed, slipped = (np.full(size, value) for value in (learn_, guess, slip))
         sure = np.clip(chance[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
         success, failure = (np.full(size, float(values[-1])) for values in (factors.success, factors.failure))
-        found = {"learn": learn_, "guess": guess, "slip": slip, "decay": factors.decay}
-        return (
+        return LearnerModels(
             BKT(known, learnt, guessed, slipped, ours.concepts),
             PFA(np.log(sure / (1 - sure)), success, failure, factors.decay, ours.concepts),
-            {"of all exercises together": found},
+            SamplesReport(learn_, guess, slip, factors.decay),
         )
 
     return models
@@ -127,8 +144,8 @@ def _filled(chance: Any) -> Any:
     return np.append(np.where(np.isnan(chance), mean, chance), mean)
 
 
-def _origin(logs: Logs) -> Mapping[str, Any]:
-    return {"format": logs.format, "account": logs.account.as_json()}
+def _origin(logs: Logs) -> LogOrigin:
+    return LogOrigin(format=logs.format, account=logs.account)
 
 
 def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:
@@ -143,19 +160,19 @@ def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:
 
 
 def _one_of(folder: Path, names: tuple[str, ...]) -> Path:
-    found = next((folder / name for name in names if (folder / name).exists()), None)
-    if found is None:
+    file = next((folder / name for name in names if (folder / name).exists()), None)
+    if file is None:
         raise InputError(f"{folder} has none of {', '.join(names)}", fix="name the folder of the release with --data")
-    return found
+    return file
 
 
 def retained(dataset: Dataset) -> np.ndarray:
     """Which rows of the log are in the retained episodes: the paper's denominator."""
-    rows, kept = (_places(one) for one in (dataset.logs.table, dataset.prepared.episodes))
-    return np.isin(rows, kept)
+    rows, in_episodes = (_event_numbers(table) for table in (dataset.logs.table, dataset.prepared.episodes))
+    return np.isin(rows, in_episodes)
 
 
-def _places(table: pl.DataFrame) -> np.ndarray:
+def _event_numbers(table: pl.DataFrame) -> np.ndarray:
     """A number for each event, by learner and position, that stays the same when others are left out."""
     return table["learner"].to_physical().to_numpy().astype(np.int64) << 32 | table["order"].to_numpy()
 
