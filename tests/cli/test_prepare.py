@@ -12,7 +12,7 @@ from mccpo.cli import main
 from mccpo.env import make
 from mccpo.experiments import Options, feasibility, neural
 from mccpo.experiments.paper import from_logs as data
-from mccpo.logs.synthetic.generate import generate
+from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.training import Sizes
 

@@ -10,17 +10,15 @@ from tests.experiments.paper.test_tutor import untrained
 from tests.logs.test_real_data import DATASETS as REAL
 from tests.logs.test_real_data import opened
 
-from mccpo.curriculum.derive.learn import learn
+from mccpo.curriculum.derive import learn_graph
 from mccpo.env import PreparedJudge
 from mccpo.errors import InputError
 from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, neural
 from mccpo.experiments.paper import from_logs as data
-from mccpo.experiments.prepare import datasets
-from mccpo.experiments.prepare.build import Choices, prepare
-from mccpo.experiments.prepare.datasets import DATASETS, retained
+from mccpo.experiments.prepare import DATASETS, PrepareOptions, datasets, prepare, retained
 from mccpo.files import dump_json
-from mccpo.logs.responses_by_concept import responses_by_concept
-from mccpo.logs.synthetic.generate import generate
+from mccpo.logs import responses_by_concept
+from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan
 from mccpo.runs.results import Results
 
@@ -78,11 +76,11 @@ def test_the_environment_of_a_table_is_that_of_its_recipe(made):
     junyi = DATASETS["junyi"](made / "junyi2020", 0).prepared  # the release's own folder will do
     assert str(junyi.graph.derived).startswith("derived by junyi-2020")
     assert len(junyi.tutor.curriculum) == 30
-    assert junyi.document["choices"]["minimum"] == 30
+    assert junyi.document.as_json()["choices"]["minimum"] == 30
     assert set(junyi.episodes["concept"].unique()) <= set(junyi.tutor.curriculum.concepts)
     xes = DATASETS["xes3g5m"](made, 0).prepared
-    assert xes.document["choices"]["minimum"] == 20
-    assert len(xes.tutor.curriculum.edges) == xes.document["graph"]["provenance"]["ancestor on a route"] > 0
+    assert xes.document.as_json()["choices"]["minimum"] == 20
+    assert len(xes.tutor.curriculum.edges) == xes.document.as_json()["graph"]["provenance"]["ancestor on a route"] > 0
 
 
 def test_assistments_has_a_graph_learnt_from_its_responses(made):
@@ -141,11 +139,11 @@ def test_a_public_data_set_becomes_an_environment_or_says_why_not(dataset):
     why = WITHOUT.get(dataset.file, "")
     if why:
         with pytest.raises(InputError, match=why):
-            prepare(table, learn(responses_by_concept(table)).graph)
+            prepare(table, learn_graph(responses_by_concept(table)).graph)
         return
-    graph = learn(responses_by_concept(table), origin=dataset.file).graph
-    found = prepare(table, graph, Choices(minimum=10, episodes=300, restarts=1))
-    told = found.document
+    graph = learn_graph(responses_by_concept(table), origin=dataset.file).graph
+    found = prepare(table, graph, PrepareOptions(minimum=10, episodes=300, restarts=1))
+    told = found.document.as_json()
     assert told["events"]["in the table"] == table.height >= told["events"]["on the graph"]
     assert told["events"]["in episodes"] == found.episodes.height
     assert sum(told["learners"].values()) == told["episodes"]["count"] <= 300

@@ -19,8 +19,8 @@ from typing import Any
 
 from mccpo.bench.peer import PeerMissing, environment
 from mccpo.errors import InputError, MccpoError
-from mccpo.logs.audit.prevalence import THRESHOLD, THRESHOLDS
-from mccpo.logs.synthetic.generate import generate
+from mccpo.logs.audit import THRESHOLD, THRESHOLDS
+from mccpo.logs.synthetic import generate
 
 ROWS = (1_000_000, 4_000_000, 16_200_000)
 PANDAS_ROWS = 1_000_000

@@ -31,7 +31,7 @@ from mccpo.bench.peer import VARIANTS, Peer, PeerMissing, Variant, Workers, prep
 from mccpo.bench.roofline import Products, flops_per_step
 from mccpo.bench.rounds import Contender, OurLearner, Speed, side_by_side
 from mccpo.curriculum import read_raw
-from mccpo.curriculum.repair import repair
+from mccpo.curriculum.lint import repair
 from mccpo.env import Environment, make
 from mccpo.errors import InputError
 from mccpo.experiments.options import Session, Stage

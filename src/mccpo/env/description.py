@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, parse_json, render_json
 from mccpo.env.contract import Environment
 from mccpo.env.registry import entry_of
 from mccpo.env.tutor import Activity, Group
@@ -26,7 +25,7 @@ def describe_environment(env: Environment[Any]) -> dict[str, Any]:
 def decode(name: str, value: Any) -> Any:
     """One parameter as the environment takes it."""
     if name == "curriculum":
-        return Curriculum.from_raw(json_format.parse(json.dumps(value).encode(), "the curriculum"))
+        return Curriculum.from_raw(parse_json(json.dumps(value).encode(), "the curriculum"))
     if name in _ROWS:
         return tuple(_ROWS[name](**entry) for entry in value)
     return value

@@ -12,10 +12,8 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.curriculum.formats import json_format
 from mccpo.env import make
-from mccpo.logs import load
-from mccpo.logs.table import read
+from mccpo.logs import load, read_table
 from mccpo.serve.api import Settings, create_app
 from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.record import Store, verify
@@ -135,14 +133,14 @@ def test_the_commands_take_an_export_as_it_is(exports, release, tmp_path, capsys
     checked = told("logs", "check", *log)
     assert (checked["rows"], checked["interactions"]) == (verdict.decisions, verdict.outcomes)
     told("logs", "convert", *log, "--out", "table.parquet")
-    table = read("table.parquet")
+    table = read_table("table.parquet")
     assert table["propensity"].dtype == pl.Float32
     assert table.equals(load(log[0], "decisions").table)
     audited = told("audit", *log, "--model", "ema", "--minimum", "5")
     assert audited["interactions"] == verdict.outcomes
     fitted = told("fit-learner", *log, "--model", "ema")
     assert 0 < fitted["concepts"] <= table["concept"].n_unique()  # a rare one may have fallen to those held out
-    (tmp_path / "graph.json").write_text(json_format.render(release.curriculum.to_raw()))
+    (tmp_path / "graph.json").write_text(render_json(release.curriculum.to_raw()))
     quick = ["--graph", "graph.json", "--minimum", "5", "--restarts", "1", "--group", "class"]
     prepared = told("prepare", *log, *quick, "--out", "made")
     assert prepared["from"]["account"]["interactions"] == verdict.outcomes

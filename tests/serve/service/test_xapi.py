@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs import load
-from mccpo.logs.sources.source import Opening
+from mccpo.logs import ReadOptions, load
 from mccpo.serve.policy.decision import decide
 from mccpo.serve.policy.learner_state import initial_state
 from mccpo.serve.service.xapi import (
@@ -154,7 +153,7 @@ def test_the_logs_read_what_is_told(told, tmp_path):
     path = tmp_path / "statements.jsonl"
     path.write_text("\n".join(json.dumps(each) for each in statements))
     mapping = {"concept": "context.extensions.urn:mccpo:concept", "hints": "result.extensions.urn:mccpo:hints"}
-    logs = load(path, "xapi", Opening(mapping=mapping), most_rejected=0)
+    logs = load(path, "xapi", ReadOptions(mapping=mapping), most_rejected=0)
     rows = logs.table.to_dicts()
     assert [(row["learner"], row["concept"], row["correct"]) for row in rows] == [
         ("ana", told.concept, True),

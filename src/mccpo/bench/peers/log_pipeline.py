@@ -19,10 +19,8 @@ import numpy as np
 import polars as pl
 import scipy.special  # noqa: F401 - the audit would load it on the way; no contender's imports are timed
 
-from mccpo.logs import load, table
-from mccpo.logs.audit.prevalence import audit
-from mccpo.logs.episodes import episodes
-from mccpo.logs.trajectories import ema
+from mccpo.logs import ema, episodes, load, writing_table
+from mccpo.logs.audit import Audit, audit
 
 LOG = "Log_Problem.csv"
 ALPHA, K0, THRESHOLD, MINIMUM = 0.08, 0.2, 0.005, 30
@@ -44,7 +42,7 @@ def ours(folder: Path, out: Path) -> dict[str, Any]:
 
     logs = load(folder, "junyi-2020")
     done("read")
-    with table.writing(logs.table, out):  # as `mccpo audit --table` does
+    with writing_table(logs.table, out):  # as `mccpo audit --table` does
         mastery = ema(logs.table, alpha=ALPHA, start=K0)
         done("mastery")
         kept = episodes(logs.table, minimum=MINIMUM, most=None)
@@ -75,7 +73,7 @@ def ours(folder: Path, out: Path) -> dict[str, Any]:
     }
 
 
-def _by(found: Any, name: str, measure: str) -> dict[str, float]:
+def _by(found: Audit, name: str, measure: str) -> dict[str, float]:
     return {level.label: level.rates[measure].rate for level in found.breakdown(name).levels}
 
 

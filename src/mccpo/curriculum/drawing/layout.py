@@ -107,15 +107,15 @@ def _neighbours_together(curriculum: Curriculum) -> list[str]:
     for start, end in curriculum.edges:
         touching[start].append(end)
         touching[end].append(start)
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     for name in curriculum.concepts:
         waiting = [name]
         while waiting:
             current = waiting.pop()
-            if current not in found:
-                found[current] = None
+            if current not in ordered:
+                ordered[current] = None
                 waiting.extend(reversed(touching[current]))
-    return list(found)
+    return list(ordered)
 
 
 def _order(graph: _Graph) -> list[list[int]]:
@@ -151,7 +151,7 @@ def _mean(neighbours: Sequence[int], value: Sequence[float], otherwise: float) -
 def _crossings(graph: _Graph, columns: Sequence[Sequence[int]]) -> int:
     total = 0
     for left, right in pairwise(columns):
-        position = {node: place for place, node in enumerate(right)}
+        position = {node: rank for rank, node in enumerate(right)}
         seen: list[int] = []
         for node in left:
             ends = sorted(position[end] for end in graph.right[node])

@@ -120,7 +120,7 @@ class _Picture:
         yield f'<text class="note" x="{_n(x + 78.0)}" y="53">demand 0 to 1</text>'
         x += 176.0
         for state, path in _MARKS.items() if self.states else ():
-            count = sum(found == state for found in self.states.values())
+            count = sum(concept_state == state for concept_state in self.states.values())
             yield f'<g class="{state}"><path class="mark" transform="translate({_n(x)} 49)" d="{path}"/></g>'
             yield f'<text class="note" x="{_n(x + 10.0)}" y="53">{count} {state}</text>'
             x += 92.0

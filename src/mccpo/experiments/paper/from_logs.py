@@ -14,8 +14,8 @@ from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
 from mccpo.experiments.problem import Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
-from mccpo.logs.audit.prevalence import audit
-from mccpo.logs.trajectories import ema
+from mccpo.logs import ema
+from mccpo.logs.audit import audit
 from mccpo.runs.results import Decoupling, FromLogs, Results, Setting
 
 PAPER_KAPPA = 0.9

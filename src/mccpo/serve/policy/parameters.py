@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, parse_json
 from mccpo.errors import InputError
 from mccpo.mastery import BKT
 from mccpo.policy import (
@@ -82,7 +81,7 @@ def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
     if environment not in TUTORS:
         raise InputError(f"a policy of {environment!r} cannot be served", fix=f"serve one of {', '.join(TUTORS)}")
     text = json.dumps(parameters["curriculum"])
-    curriculum = Curriculum.from_raw(json_format.parse(text.encode(), "the curriculum"))
+    curriculum = Curriculum.from_raw(parse_json(text.encode(), "the curriculum"))
     try:
         return Tutor(
             environment=str(environment),

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, render_json
 from mccpo.errors import InputError
 from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
@@ -181,7 +180,7 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         budgets=_budgets(content["budgets"]),
         sha256=Hashes(
             policy=_sha256(canonical_json(policy).encode() + b"\0" + weights),
-            curriculum=sha256_json(json.loads(json_format.render(tutor.curriculum.to_raw()))),
+            curriculum=sha256_json(json.loads(render_json(tutor.curriculum.to_raw()))),
             learner=sha256_json(tutor.learning),
         ),
         description=description,
