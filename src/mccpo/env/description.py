@@ -33,7 +33,7 @@ def decode(name: str, value: Any) -> Any:
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Curriculum):
-        return json.loads(json_format.render(value.to_raw()))
+        return json.loads(render_json(value.to_raw()))
     if isinstance(value, tuple):
         return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
     return value

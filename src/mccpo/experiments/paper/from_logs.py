@@ -85,14 +85,14 @@ def _level(
 
 
 def _data(name: str, dataset: Dataset) -> FromLogs:
-    document = dataset.prepared.document
+    document = dataset.prepared.document.as_json()
     return FromLogs(
         graph=document["graph"],
         events=document["events"],
         episodes=document["episodes"],
         learners=document["learners"],
         engagement=document["engagement"],
-        account=dataset.logs.account.as_dict(),
+        account=dataset.logs.account.as_json(),
         decoupling=prevalence(dataset),
         in_paper=paper.prevalence(name),
     )

@@ -58,14 +58,14 @@ class EventCounts(NamedTuple):
 class EpisodeSummary(NamedTuple):
     """The retained episodes; `sha256` is of who answered what, and how."""
 
-    count: int
+    episodes: int
     mean_length: float
     horizon: int
     sha256: str
 
     def as_json(self) -> dict[str, Any]:
         """The summary without the digest, as plain values, for JSON."""
-        return {"count": self.count, "mean length": self.mean_length, "horizon": self.horizon}
+        return {"count": self.episodes, "mean length": self.mean_length, "horizon": self.horizon}
 
 
 class DemandSummary(NamedTuple):

@@ -19,7 +19,7 @@ import polars as pl
 from mccpo import files
 from mccpo.curriculum import RawGraph, write_raw
 from mccpo.env import PreparedJudge, PreparedTutor, describe_environment
-from mccpo.env.registry import JUDGE, TUTOR
+from mccpo.env import JUDGE_FILE, TUTOR_FILE
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.document import PreparedDocument
 from mccpo.files import dump_json
@@ -63,7 +63,7 @@ class Prepared:
         write_model(self.judge_model, folder / "judge-learner.json")
         tight = self.episodes.with_columns(encode(self.episodes[name]) for name in NAMES)
         write_table(tight, folder / "episodes.parquet")
-        for name, env in ((JUDGE, self.judge), (TUTOR, self.tutor)):
+        for name, env in ((JUDGE_FILE, self.judge), (TUTOR_FILE, self.tutor)):
             described = {"environment": env.name, "parameters": describe_environment(env)}
             files.write_text(folder / name, dump_json(described, indent=1) + "\n")
         files.write_text(folder / DOCUMENT, dump_json(self.document.as_json(), indent=2) + "\n")
