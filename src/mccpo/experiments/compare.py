@@ -48,11 +48,15 @@ def check(environment: str, options: Options) -> None:
 
 def produce(environment: str, options: Options, session: Session) -> Produced:
     """Trains and evaluates the methods on an environment; several κ give a front for each method."""
-    env = make(environment, **options.parameters)
+    return compare_on(environment, make(environment, **options.parameters), options, session)
+
+
+def compare_on(name: str, env: Environment[Any], options: Options, session: Session) -> Produced:
+    """The same on an environment that is made already; `name` is what its table is called."""
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
-        return _finite(environment, env, options, session)
-    return _neural(environment, env, options, session)
+        return _finite(name, env, options, session)
+    return _neural(name, env, options, session)
 
 
 def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:

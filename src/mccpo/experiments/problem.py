@@ -41,6 +41,7 @@ class Problem:
       everything that a table says is relative.
     - `model`: the arrays of a finite environment, by which policies are evaluated exactly.
     - `plan`, `runs`: how the unconstrained policies were trained, and what came of it, where they were.
+    - `kappa`, `given`: the budgets asked for: the share of the unconstrained costs, and numbers of one's own.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Problem:
     model: FiniteModel | None = None
     plan: NeuralPlan | None = None
     runs: NeuralRuns | None = None
+    kappa: float | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
     _optima: dict[float, Optimum | Infeasible] = field(default_factory=dict, init=False)
 
     @property
@@ -64,14 +67,15 @@ class Problem:
         return self.plan
 
     def budgets(self, kappa: float | None = None, given: Mapping[str, float] | None = None) -> dict[str, float]:
-        """What may be spent in training: as given, else κ times the unconstrained costs.
+        """What may be spent in training: as given, else κ times the unconstrained costs; by default as asked for.
 
         Without a κ, the budgets of a finite environment's own definition come first.
         """
+        kappa = self.kappa if kappa is None else kappa
         own = self.env.fixed_budgets if kappa is None and self.model is not None else {}
         share = self.default_kappa if kappa is None else kappa
         shares = {name: own.get(name, share * self.anchor.costs[name]) for name in self.env.constrained}
-        return shares | dict(given or {})
+        return shares | dict(self.given if given is None else given)
 
     def limits(self, kappa: float) -> dict[str, float]:
         """What may be spent where policies are evaluated."""
@@ -133,6 +137,8 @@ def pose(
     *,
     name: str = "",
     test: Environment[Any] | None = None,
+    kappa: float | None = None,
+    given: Mapping[str, float] | None = None,
 ) -> Problem:
     """Poses the problem of an environment: exactly where it is finite, else by training the unconstrained by a plan."""
     session, test = session or Session(), env if test is None else test
@@ -141,13 +147,13 @@ def pose(
         model = enumerate_model(test)
         free = solve(model)
         assert isinstance(free, Optimum)  # without budgets every environment has an optimum
-        return Problem(name, env, test, free.values, free.values, model, plan)
+        return Problem(name, env, test, free.values, free.values, model, plan, None, kappa, given or {})
     plan = plan or NeuralPlan()
     runs, anchor = _unconstrained(env, plan, session)
     reference = anchor
     if test is not env:
         reference = worth(test, runs.selected[0], episodes=EVALUATION_EPISODES, seed=plan.seed)
-    return Problem(name, env, test, anchor, reference, None, plan, runs)
+    return Problem(name, env, test, anchor, reference, None, plan, runs, kappa, given or {})
 
 
 def pose_finite(

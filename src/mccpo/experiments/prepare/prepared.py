@@ -18,8 +18,7 @@ import polars as pl
 
 from mccpo import files
 from mccpo.curriculum import RawGraph, write_raw
-from mccpo.env import PreparedJudge, PreparedTutor, describe_environment
-from mccpo.env import JUDGE_FILE, TUTOR_FILE
+from mccpo.env import JUDGE_FILE, TUTOR_FILE, PreparedJudge, PreparedTutor, describe_environment
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.document import PreparedDocument
 from mccpo.files import dump_json
