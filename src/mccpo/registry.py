@@ -7,9 +7,9 @@ package that is broken stops nobody who does not use it. A name of ours stays ou
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mccpo.errors import InputError
 
@@ -24,10 +24,11 @@ class Registry(Generic[T]):
     - `what`: what is registered, in the words of messages, such as "log format".
     - `group`: the group of entry points through which other packages add to it.
     - `kind`: the type of what is registered.
+    - `adapt`: makes such an entry of what an entry point names, where that is not one itself; it is given its name.
     """
 
-    def __init__(self, what: str, group: str, kind: type[T]) -> None:
-        self.what, self.group, self.kind = what, group, kind
+    def __init__(self, what: str, group: str, kind: type[T], adapt: Callable[[str, Any], T] | None = None) -> None:
+        self.what, self.group, self.kind, self.adapt = what, group, kind, adapt
         self._registered: dict[str, T] = {}
 
     def register(self, name: str, entry: T) -> T:
@@ -41,16 +42,32 @@ class Registry(Generic[T]):
         """The entry of this name; InputError where there is none, or where its package cannot be imported."""
         if name in self._registered:
             return self._registered[name]
-        point = self._others().get(name)
-        if point is not None:
-            return self._loaded(point)
-        close = difflib.get_close_matches(name, self, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise InputError(f"unknown {self.what} '{name}'", fix=f"{hint}choose from {', '.join(self)}")
+        self.check(name)
+        return self._loaded(self._others()[name])
+
+    def check(self, name: str) -> None:
+        """Refuses a name that nobody has; imports nothing."""
+        if name not in self:
+            close = difflib.get_close_matches(name, self, n=1)
+            hint = f"did you mean '{close[0]}'? " if close else ""
+            raise InputError(f"unknown {self.what} '{name}'", fix=f"{hint}choose from {', '.join(self)}")
 
     def __iter__(self) -> Iterator[str]:
-        """All names: those registered, then those of other packages, which are not loaded for it; both sorted."""
-        return iter([*sorted(self._registered), *self._others()])
+        """All names: those registered, in that order, then those of other packages, which are not loaded for it."""
+        return iter([*self._registered, *self._others()])
+
+    @property
+    def registered(self) -> Mapping[str, T]:
+        """What has been registered so far, which imports nothing."""
+        return self._registered
+
+    def get(self, name: str) -> T | None:
+        """The entry of this name, None where there is none."""
+        return self[name] if name in self else None  # noqa: SIM401 - this is that get
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """All names with their entries; those of other packages are imported for it."""
+        return ((name, self[name]) for name in self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._registered or name in self._others()
@@ -70,6 +87,10 @@ class Registry(Generic[T]):
         except Exception as error:  # whatever another package does wrong, here it is one line
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"the {self.what} '{point.name}' of {point.value} fails: {reason}", fix=fix) from error
+        if point.name in self._registered:  # it registered itself
+            return self._registered[point.name]
+        if self.adapt is not None and not isinstance(entry, self.kind):
+            entry = self.adapt(point.name, entry)
         if not isinstance(entry, self.kind):
             raise InputError(f"{point.value} is no {self.what} but a {type(entry).__name__}", fix=fix)
         return self._registered.setdefault(point.name, entry)

@@ -21,9 +21,7 @@ import jax
 
 from mccpo.env import make
 from mccpo.errors import MccpoError
-from mccpo.methods import PAPER_METHODS, NeuralPlan, method_spec, train_neural
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.training import ITERATIONS
+from mccpo.methods import ITERATIONS, PAPER_METHODS, NeuralPlan, Sizes, method_spec, train_neural
 
 ENVIRONMENT = "tutor-15"
 BUDGETS = {"c2": 0.8, "c3": 17.0, "c4": 24.0}

@@ -30,13 +30,13 @@ from mccpo import files
 from mccpo.bench.neural import Bench
 from mccpo.bench.peer import PeerMissing, call
 from mccpo.errors import InputError
-from mccpo.experiments.options import Stage
+from mccpo.experiments import Stage
 from mccpo.mastery import BKT, Responses, split_learners
 from mccpo.mastery.fitting.diagnostics import diagnose
 from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood
 from mccpo.mastery.fitting.fit import Settings, bkt_tiles, fit, starts
 from mccpo.mastery.model import with_unseen
-from mccpo.methods.engine import workers
+from mccpo.methods import workers
 
 DATA = Path("assist2009", "skill_builder_data_corrected.parquet")
 SCRIPT = Path(__file__).with_name("peers") / "pybkt.py"

@@ -34,9 +34,8 @@ from mccpo.curriculum import read_raw
 from mccpo.curriculum.lint import repair
 from mccpo.env import Environment, make
 from mccpo.errors import InputError
-from mccpo.experiments.options import Session, Stage
-from mccpo.methods.engine import workers
-from mccpo.methods.gradient.rollout import Sizes, network_of
+from mccpo.experiments import Session, Stage
+from mccpo.methods import Sizes, network_of, workers
 
 ENVIRONMENT = "tutor-15"
 SEEDS = 10

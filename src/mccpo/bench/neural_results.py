@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from mccpo.bench.rounds import Speed
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods import Sizes
 
 OURS = "mccpo"
 

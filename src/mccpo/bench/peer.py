@@ -25,7 +25,7 @@ from typing import IO, Any
 
 import mccpo
 from mccpo import files
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods import Sizes
 
 REQUIREMENTS = ("torch==2.13.0", "sb3-contrib", "gymnasium")
 SHARED = ("jax", "jaxlib", "equinox", "jaxtyping", "numpy")  # what our environments need, in the versions that run here

@@ -12,11 +12,8 @@ from statistics import median
 from typing import Any, Protocol, TypeVar
 
 from mccpo.env import Environment
-from mccpo.experiments.options import Session, Stage
-from mccpo.methods import NeuralPlan, method_spec, train_neural
-from mccpo.methods.engine import workers
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.training import ITERATIONS
+from mccpo.experiments import Session, Stage
+from mccpo.methods import ITERATIONS, NeuralPlan, Sizes, method_spec, train_neural, workers
 
 METHOD = "mc-cpo"
 Name = TypeVar("Name", bound=Hashable)

@@ -11,10 +11,8 @@ import numpy as np
 
 from mccpo.bench.plain_tabular import PlainLearner
 from mccpo.env import Chain, FiniteEnvironment, Gate
-from mccpo.experiments.options import Options, Session, Stage
-from mccpo.experiments.problem import BudgetedProblem, pose_finite
-from mccpo.methods import PAPER_METHODS, TabularPlan, method_spec, train_tabular
-from mccpo.methods.engine import workers
+from mccpo.experiments import BudgetedProblem, Options, Session, Stage, pose_finite
+from mccpo.methods import PAPER_METHODS, TabularPlan, method_spec, train_tabular, workers
 
 PLAIN_SECONDS = 3.0  # how long the NumPy loop is timed on each table
 

@@ -13,7 +13,7 @@ from mccpo.experiments.problem import ANCHOR, worth
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
 from mccpo.experiments.worth import evaluated
-from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods import EVALUATION_EPISODES
 from mccpo.runs.results import Results, Setting
 
 NOTE_FRESH = (

@@ -13,8 +13,7 @@ from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments.saved_policies import Policies
-from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_entry
-from mccpo.methods.engine import Arrays, MisfitError, point_of
+from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapshot, TabularPlan, method_entry, point_of
 
 
 @dataclass(frozen=True)

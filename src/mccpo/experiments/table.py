@@ -18,8 +18,7 @@ from mccpo.experiments.options import Options
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.verdicts import verdicts
 from mccpo.experiments.problem import BudgetedProblem
-from mccpo.methods import NeuralPlan, TabularPlan, method_spec
-from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, TabularPlan, method_spec
 from mccpo.runs.results import (
     Facts,
     FrontPoint,

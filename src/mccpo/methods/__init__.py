@@ -51,6 +51,7 @@ from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, execute, method_
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
 from mccpo.methods.mc_cpo.tabular_training import TabularPlan, TabularRuns, train_tabular
 from mccpo.methods.policy_set import (
+    IMPROPER,
     ImproperPolicyError,
     NetworkPolicies,
     PolicySet,
@@ -72,7 +73,6 @@ from mccpo.methods.registry import (
     method_names,
     register_method,
     sees_budgets,
-    unknown,
 )
 from mccpo.policy import REFUSAL, Masked, masked_softmax, mix, sample
 
@@ -92,6 +92,7 @@ OURS = "mc-cpo"
 __all__ = [
     "EVALUATION",
     "EVALUATION_EPISODES",
+    "IMPROPER",
     "ITERATIONS",
     "METHODS",
     "OURS",
@@ -177,6 +178,5 @@ __all__ = [
     "train_neural",
     "train_tabular",
     "train_variants",
-    "unknown",
     "workers",
 ]

@@ -18,12 +18,10 @@ A name of ours stays ours. Every method can be named in every command.
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial, reduce
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import equinox as eqx
@@ -38,6 +36,7 @@ from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.spec import MethodSpec
 from mccpo.methods.mc_cpo.tabular import TabularSettings
+from mccpo.registry import Registry
 
 GROUP = "mccpo.methods"
 MOST_SETTINGS = 6  # every method has the same allowance
@@ -105,28 +104,6 @@ class SolverEntry(MethodEntry):
     kind: Kind = field(default="solver", init=False)
 
 
-_OWN: dict[str, MethodEntry] = {}
-
-
-class _Methods(Mapping[str, MethodEntry]):
-    """All methods by name, those of other packages too, which are imported when they are looked up."""
-
-    def __getitem__(self, name: str) -> MethodEntry:
-        try:
-            return method_entry(name)
-        except InputError as error:
-            raise KeyError(name) from error
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(method_names())
-
-    def __len__(self) -> int:
-        return len(method_names())
-
-
-METHODS: Mapping[str, MethodEntry] = _Methods()
-
-
 def register_method(*, label: str, variant: bool = False) -> Callable[[ClassT], ClassT]:
     """Registers a class under its `name`: a `GradientMethod` or a `Policy`, whose docstring is its page."""
 
@@ -139,9 +116,7 @@ def register_method(*, label: str, variant: bool = False) -> Callable[[ClassT], 
 
 def add(entry: MethodEntry) -> None:
     """Registers an entry; a name is given once."""
-    if entry.name in _OWN:
-        raise InputError(f"two methods are called '{entry.name}'", fix="rename one of them")
-    _OWN[entry.name] = entry
+    METHODS.register(entry.name, entry)
 
 
 def entry_of(method: type, name: str, label: str | None = None, *, variant: bool = False) -> MethodEntry:
@@ -170,18 +145,12 @@ def entry_of(method: type, name: str, label: str | None = None, *, variant: bool
 
 def method_names(*, variants: bool = True) -> list[str]:
     """Every method: ours in the order of the tables, then those of other packages."""
-    own = [name for name, entry in _OWN.items() if variants or not entry.variant]
-    return [*own, *(point.name for point in _others())]
+    return [name for name in METHODS if variants or name not in METHODS.registered or not METHODS[name].variant]
 
 
 def method_entry(name: str) -> MethodEntry:
     """A method by name; one of another package is imported now."""
-    if name in _OWN:
-        return _OWN[name]
-    for point in _others():
-        if point.name == name:
-            return _loaded(point)
-    raise unknown("method", name, method_names())
+    return METHODS[name]
 
 
 def sees_budgets(name: str) -> bool:
@@ -194,13 +163,6 @@ def is_masked(name: str) -> bool:
     """Whether a method's policies keep to what is ready; of the family that depends on the member."""
     entry = method_entry(name)
     return not isinstance(entry, GradientEntry) or entry.spec is None or entry.spec.masked
-
-
-def unknown(what: str, name: str, known: list[str]) -> InputError:
-    """That there is no such method or environment, and which there are."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{close[0]}'? " if close else ""
-    return InputError(f"unknown {what} '{name}'", fix=f"{hint}choose from {', '.join(known)}")
 
 
 def adjusted(method: GradientMethod, setting: Setting) -> GradientMethod:
@@ -217,19 +179,11 @@ def _at(path: str, tree: Any) -> Any:
     return reduce(getattr, path.split("."), tree)
 
 
-def _others() -> list[EntryPoint]:
-    return [point for point in entry_points(group=GROUP) if point.name not in _OWN]
+def _adapted(name: str, method: Any) -> MethodEntry:
+    if not isinstance(method, type):
+        raise InputError(f"'{name}' names no class", fix="give it a GradientMethod or a Policy")
+    return entry_of(method, name)
 
 
-def _loaded(point: EntryPoint) -> MethodEntry:
-    try:
-        method = point.load()
-    except Exception as error:  # whatever its package does, it is that package's, and others go on
-        fix = "mend its package, or leave it out"
-        raise InputError(f"the method '{point.name}' cannot be imported: {error}", fix=fix) from error
-    if point.name in _OWN:  # it registered itself while it was imported
-        return _OWN[point.name]
-    if not (isinstance(method, type) and issubclass(method, GradientMethod | Policy)):
-        fix = f"give '{point.name}' such a class"
-        raise InputError(f"{point.value} is neither a GradientMethod nor a Policy", fix=fix)
-    return entry_of(method, point.name)
+METHODS: Registry[MethodEntry] = Registry("method", GROUP, MethodEntry, _adapted)
+"""All methods by name."""

@@ -12,7 +12,7 @@ from mccpo.cli.console.progress import progress
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.experiments.saved_policies import Policies
+    from mccpo.experiments import Policies
     from mccpo.runs.results import Certificate, Readiness
 
 
@@ -42,15 +42,14 @@ def certify(
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
     with more. The certificate is written into the run's folder, passed or not.
     """
-    from mccpo.experiments.certify import DOCUMENT, Terms, shortfall, write_certificate
-    from mccpo.experiments.certify import certify as certified
-    from mccpo.experiments.saved_policies import load_policies
+    from mccpo.experiments import Terms, load_policies, shortfall, write_certificate
+    from mccpo.experiments import certify as certified
 
     terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
     policies = _only(load_policies(run), method, part)
     with progress() as show:
         certificate = write_certificate(run, certified(policies, terms, show))
-    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / DOCUMENT))
+    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / CERTIFICATE))
     if (missing := shortfall(certificate)) is not None:
         raise GateFailed(missing)
 

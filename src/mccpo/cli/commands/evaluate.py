@@ -36,7 +36,7 @@ def evaluate(
     """Judge the policies that a run keeps on fresh episodes, which played no part in their selection."""
     from mccpo.env import make
     from mccpo.experiments import evaluate as experiment
-    from mccpo.experiments.saved_policies import load_policies
+    from mccpo.experiments import load_policies
     from mccpo.runs.results import as_document
 
     saved = load_policies(run)
@@ -49,6 +49,6 @@ def evaluate(
 def _text(tables: list[Results]) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
     return Group(*(table(one) for one in tables))

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from mccpo.evaluation import Curves
-    from mccpo.experiments import Options, Produced, Session
-    from mccpo.experiments.saved_policies import Policies
+    from mccpo.experiments import Options, Policies, Produced, Session
     from mccpo.methods import Arrays, Snapshot
-    from mccpo.runs.folder import RunFolder
+    from mccpo.runs import RunFolder
     from mccpo.runs.results import Facts, Results
 
 
@@ -60,8 +59,8 @@ def perform(
 
 def _folder(name: str, options: Options, flags: Training) -> RunFolder:
     """The run's folder, new or taken up again."""
-    from mccpo.experiments.options import describe
-    from mccpo.runs.folder import RunFolder
+    from mccpo.experiments import describe
+    from mccpo.runs import RunFolder
 
     if flags.resume and flags.out is None:
         raise InputError("--resume does not say which run", fix="add --out with the run's folder")
@@ -104,7 +103,7 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
 
 def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
     """How unconstrained runs are recalled and remembered, where there is a folder for it; programs are kept, too."""
-    from mccpo.runs.cache import Cache
+    from mccpo.runs import Cache
 
     place = cache.folder()
     if place is None:
@@ -143,7 +142,7 @@ def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
 
 
 def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None:
-    from mccpo.report.page.html import write_report
+    from mccpo.report.page import write_report
 
     tables = with_certificate(path.parent, [table.results for table in produced])  # a resumed run may have one
     write_report(path, tables, [table.curves for table in produced], manifest=manifest)
@@ -152,7 +151,7 @@ def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None
 def _text(results: list[Results], report: Path) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
     required = [f"\nrequired: {sentence}" for one in results for sentence in one.requirements or ()]
     return Group(*(table(one) for one in results), *required, f"\nreport: {report}")

@@ -11,7 +11,7 @@ from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, number, parse_
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.experiments.solve import Solution
+    from mccpo.experiments import Solution
 
 _SHOWN = 12
 """How many states the text lists; the JSON has all that the optimum visits."""
@@ -40,7 +40,7 @@ def solve(
         gate, chain or random-finite.
     """
     from mccpo.env import FiniteEnvironment, make
-    from mccpo.experiments.solve import solution
+    from mccpo.experiments import solution
 
     env = make(environment, **flags.environment_parameters(set, curriculum))
     if not isinstance(env, FiniteEnvironment):

@@ -23,6 +23,7 @@ from mccpo.experiments.problem import Problem
 from mccpo.experiments.worth import values_of
 from mccpo.methods import (
     EVALUATION,
+    IMPROPER,
     ImproperPolicyError,
     MethodArrays,
     Network,
@@ -35,7 +36,6 @@ from mccpo.methods import (
     remembers,
     tabulate,
 )
-from mccpo.methods.policy_set import IMPROPER
 
 BySeed: TypeAlias = list[Values | None]
 """What the policy of each seed is worth; None where it is not made of finite numbers."""

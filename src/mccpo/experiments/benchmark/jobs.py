@@ -27,7 +27,7 @@ from mccpo.experiments.benchmark.pairs import Benchmark, is_finished, kept_trial
 from mccpo.experiments.benchmark.rows import folder_of
 from mccpo.experiments.benchmark.trial import Status, Trial, line
 from mccpo.experiments.options import Session
-from mccpo.runs.folder import RunFolder
+from mccpo.runs import RunFolder
 
 GRACE = 60.0  # seconds beyond twice its limit after which a process is ended: it must start, compile and evaluate, too
 

@@ -26,7 +26,7 @@ from mccpo.experiments.benchmark.agent_rows import AgentRow
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.trial import Trial
 from mccpo.experiments.problem import Problem
-from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods import EVALUATION_EPISODES
 
 Act = Callable[[Float[np.ndarray, " features"], Bool[np.ndarray, " actions"]], int]
 """What an agent does, by what it sees and by what a masked policy may do."""

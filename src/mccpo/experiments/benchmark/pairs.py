@@ -24,7 +24,7 @@ from mccpo.experiments.problem import Problem, pose
 from mccpo.experiments.saved_policies import write_policies
 from mccpo.files import dump_json, read_json
 from mccpo.methods import Kind, MethodEntry, method_entry
-from mccpo.runs.folder import RunFolder
+from mccpo.runs import RunFolder
 
 
 @dataclass(frozen=True)

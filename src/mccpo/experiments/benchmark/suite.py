@@ -32,6 +32,7 @@ from mccpo.experiments.prepare.environments import data_folder
 from mccpo.experiments.problem import Problem
 from mccpo.files import read_json
 from mccpo.methods import method_names
+from mccpo.runs import RunFolder
 from mccpo.runs.benchmark import (
     NOT_A_BENCHMARK,
     ROWS,
@@ -45,7 +46,6 @@ from mccpo.runs.benchmark import (
     write_results,
     write_rows,
 )
-from mccpo.runs.folder import RunFolder
 
 _OUTSIDE = "outside.parquet"
 

@@ -106,7 +106,7 @@ def _asked(
     """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
     from mccpo.env import check_environment_name
     from mccpo.experiments.benchmark import KAPPAS, SUITES, Benchmark, Protocol
-    from mccpo.methods import method_names, unknown
+    from mccpo.methods import METHODS, method_names
 
     if name not in SUITES:
         raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(SUITES)}")
@@ -116,11 +116,9 @@ def _asked(
     where = chosen.environments if envs is None else _names("--envs", envs)
     for environment in where:
         check_environment_name(environment)
-    known = method_names()
     who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
     for method in who:
-        if method not in known:
-            raise unknown("method", method, known)
+        METHODS.check(method)
     protocol = Protocol(
         kappa=numbers(kappa) or KAPPAS,
         seeds=chosen.seeds if seeds is None else seeds,
