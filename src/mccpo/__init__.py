@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         NeuralPlan,
         TabularPlan,
         evaluate_neural,
-        masked_softmax,
         train_neural,
         train_tabular,
     )
+    from mccpo.policy import masked_softmax
 
 __all__ = [
     "METHODS",
@@ -58,7 +58,7 @@ _HOMES = {
     "NeuralPlan": "methods",
     "TabularPlan": "methods",
     "evaluate_neural": "methods",
-    "masked_softmax": "methods",
+    "masked_softmax": "policy",
     "train_neural": "methods",
     "train_tabular": "methods",
     "Curriculum": "curriculum",

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mccpo.env import ENVIRONMENTS, FiniteEnvironment, make
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, PAPER_METHODS, MethodSpec, as_numbers, execute, masked_softmax, method_spec
+from mccpo.methods import METHODS, PAPER_METHODS, MethodSpec, as_numbers, execute, method_spec
 from mccpo.methods.mc_cpo.spec import FILTERS
 from mccpo.methods.mc_cpo.tabular import rollout
+from mccpo.policy import masked_softmax
 
 FINITE = [name for name in ENVIRONMENTS if isinstance(make(name), FiniteEnvironment)]
 

@@ -15,8 +15,9 @@ from mccpo.evaluation import Curves
 from mccpo.exact import Values
 from mccpo.experiments import evaluate
 from mccpo.files import dump_json
-from mccpo.methods import METHODS, as_numbers, execute, masked_softmax
+from mccpo.methods import METHODS, as_numbers, execute
 from mccpo.methods.gradient.rollout import network_of
+from mccpo.policy import masked_softmax
 from mccpo.runs.folder import RunFolder, load_policies
 from mccpo.runs.policies import Policies, describe_environment, read_policies, rebuild_environment, write_policies
 

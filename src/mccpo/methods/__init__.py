@@ -2,19 +2,16 @@
 
 from mccpo.methods.engine import Snapshot
 from mccpo.methods.gradient.training import NeuralPlan, NeuralRuns, evaluate_neural, train_neural
-from mccpo.methods.masked import sample_gumbel
+from mccpo.methods.gumbel import sample_gumbel
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers, budgets_of
 from mccpo.methods.mc_cpo.spec import METHODS, PAPER_METHODS, Method, MethodSpec, as_numbers, execute, method_spec
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
 from mccpo.methods.mc_cpo.tabular_training import TabularPlan, TabularRuns, train_tabular
-from mccpo.policy import REFUSAL, Masked, masked_softmax, mix, sample
 
 __all__ = [
     "METHODS",
     "PAPER_METHODS",
-    "REFUSAL",
     "Budgets",
-    "Masked",
     "Method",
     "MethodSpec",
     "MultiplierRule",
@@ -31,10 +28,7 @@ __all__ = [
     "budgets_of",
     "evaluate_neural",
     "execute",
-    "masked_softmax",
     "method_spec",
-    "mix",
-    "sample",
     "sample_gumbel",
     "train_neural",
     "train_tabular",
