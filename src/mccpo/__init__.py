@@ -32,12 +32,12 @@ if TYPE_CHECKING:
         NeuralPlan,
         TabularPlan,
         evaluate_neural,
-        masked_softmax,
         method_spec,
         register_method,
         train_neural,
         train_tabular,
     )
+    from mccpo.policy import masked_softmax
 
 __all__ = [
     "METHODS",
@@ -84,7 +84,7 @@ _HOMES = {
     "NeuralPlan": "methods",
     "TabularPlan": "methods",
     "evaluate_neural": "methods",
-    "masked_softmax": "methods",
+    "masked_softmax": "policy",
     "train_neural": "methods",
     "train_tabular": "methods",
     "Curriculum": "curriculum",

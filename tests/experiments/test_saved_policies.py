@@ -23,8 +23,9 @@ from mccpo.experiments.saved_policies import (
     write_policies,
 )
 from mccpo.files import dump_json
-from mccpo.methods import execute, masked_softmax, method_arrays, method_spec
+from mccpo.methods import execute, method_arrays, method_spec
 from mccpo.methods.gradient.rollout import network_of
+from mccpo.policy import masked_softmax
 from mccpo.runs.folder import RunFolder
 
 MINE = Curriculum.from_edges(

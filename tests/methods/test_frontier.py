@@ -13,8 +13,9 @@ from scipy import stats
 
 from mccpo.env import make
 from mccpo.exact import enumerate_model, evaluate, occupancy
-from mccpo.methods import masked_softmax, method_arrays, method_spec, mix
+from mccpo.methods import method_arrays, method_spec
 from mccpo.methods.mc_cpo.tabular import Episodes, estimate, rollout
+from mccpo.policy import masked_softmax, mix
 
 RATE = 0.3
 BASELINE_RATE = 0.1

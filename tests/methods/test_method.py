@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mccpo.env import FiniteEnvironment, make, registered
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, PAPER_METHODS, MethodSpec, execute, masked_softmax, method_arrays, method_spec
+from mccpo.methods import METHODS, PAPER_METHODS, MethodSpec, execute, method_arrays, method_spec
 from mccpo.methods.mc_cpo.spec import FILTERS
 from mccpo.methods.mc_cpo.tabular import rollout
+from mccpo.policy import masked_softmax
 
 FINITE = [
     name

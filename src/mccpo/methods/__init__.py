@@ -43,7 +43,7 @@ from mccpo.methods.gradient.training import (
     train_neural,
     train_variants,
 )
-from mccpo.methods.masked import sample_gumbel
+from mccpo.methods.gumbel import sample_gumbel
 from mccpo.methods.mc_cpo.family import method_spec
 from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers, budgets_of
@@ -74,7 +74,6 @@ from mccpo.methods.registry import (
     register_method,
     sees_budgets,
 )
-from mccpo.policy import REFUSAL, Masked, masked_softmax, mix, sample
 
 # Each of these registers what it has, in the order of the tables.
 from mccpo.methods import baselines  # isort: skip
@@ -97,7 +96,6 @@ __all__ = [
     "METHODS",
     "OURS",
     "PAPER_METHODS",
-    "REFUSAL",
     "Arrays",
     "Budgets",
     "Context",
@@ -106,7 +104,6 @@ __all__ = [
     "GradientMethod",
     "ImproperPolicyError",
     "Kind",
-    "Masked",
     "MethodArrays",
     "MethodEntry",
     "MethodSpec",
@@ -151,13 +148,11 @@ __all__ = [
     "gather",
     "is_distribution",
     "is_masked",
-    "masked_softmax",
     "mc_cpo",
     "method_arrays",
     "method_entry",
     "method_names",
     "method_spec",
-    "mix",
     "network_of",
     "penalised",
     "perform",
@@ -167,7 +162,6 @@ __all__ = [
     "register_method",
     "remembers",
     "rules",
-    "sample",
     "sample_gumbel",
     "sees_budgets",
     "solvers",

@@ -8,10 +8,11 @@ import pytest
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.exact import enumerate_model, evaluate
-from mccpo.methods import masked_softmax, method_arrays, method_spec
+from mccpo.methods import method_arrays, method_spec
 from mccpo.methods.episodes import NetworkPolicy, evaluate_policy
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.rules import ZPDES, GreedyGain, MasteryLearning, RandomReady, remembers, tabulate
+from mccpo.policy import masked_softmax
 
 EPISODES = 4000
 
