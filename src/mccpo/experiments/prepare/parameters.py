@@ -88,7 +88,7 @@ def _engagement(shared: SharedParameters, model: BKT | PFA, responses: Responses
     return engagement_of(responses, mastery, np.asarray(shared.curriculum.demand))
 
 
-def _signals(engagement: Engagement, first: float) -> dict[str, float]:
+def _signals(engagement: Engagement, first: float) -> dict[str, Any]:
     """The numbers of r_E, c2 and c4, where `first` is what the first lesson on a concept brings on average."""
     return {
         "r_base": engagement.base,

@@ -68,10 +68,10 @@ def bench(
         if what == "tabular":
             found = bench_tabular.measure(session)
         elif what == "logs":
-            found = bench_logs.measure(_sizes(rows), cache.folder(), note)
+            found = bench_logs.measure(_sizes(rows), cache.folder(), note).as_json()
         else:
             place = bench_neural.Bench(session, cache.folder(), note)
-            found = bench_neural.measure(names, place) if what == "neural" else bench_learner.measure(place)
+            found = bench_neural.measure(names, place) if what == "neural" else bench_learner.measure(place).as_json()
     lines = {"tabular": _tabular, "neural": _neural, "learner": _learner, "logs": _logs}[what]
     emit(found, as_json=json, text=lambda: "\n".join(lines(found)))
 
