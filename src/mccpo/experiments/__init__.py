@@ -7,7 +7,7 @@ from mccpo.env import Chain, FiniteEnvironment, Gate, RandomFinite
 from mccpo.experiments import compare, evaluate, train
 from mccpo.experiments.certify import DOCUMENT as CERTIFICATE
 from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, write_certificate
-from mccpo.experiments.evaluate import choose
+from mccpo.experiments.evaluate import choose, preferred
 from mccpo.experiments.options import Options, Session, Stage, describe
 from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
 from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
@@ -60,6 +60,7 @@ __all__ = [
     "load_policies",
     "pose",
     "pose_finite",
+    "preferred",
     "read_certificate",
     "read_policies",
     "shortfall",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from mccpo.experiments.problem import ANCHOR, worth
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
 from mccpo.experiments.worth import evaluated
-from mccpo.methods import EVALUATION_EPISODES
+from mccpo.methods import EVALUATION_EPISODES, OURS
 from mccpo.runs.results import Results, Setting
 
 NOTE_FRESH = (
@@ -43,6 +43,14 @@ def choose(saved: Sequence[Policies], method: str | None, part: str | None) -> l
     if not chosen:
         raise InputError(f"{part} has no policies of {method}", fix="choose another part or method")
     return chosen
+
+
+def preferred(methods: Iterable[str]) -> str:
+    """The method that is meant where none is named: ours, or the only one there is."""
+    names = list(methods)
+    if OURS in names or len(names) != 1:
+        return OURS
+    return names[0]
 
 
 def evaluate(

@@ -1,5 +1,6 @@
 """The run folder: manifest, results, policies, checkpoints, and what one run leaves for the next. Nothing needs jax.
 
+Two modules are imported on their own: `curves` needs polars, `tensorboard` needs tensorboardX.
 `mccpo.runs.results` has the types of a run's results, `mccpo.runs.benchmark` those of a benchmark's.
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "PolicyFile",
     "RunFolder",
     "StoredPolicies",
+    "curves",
     "digest",
     "machine",
     "naming",
@@ -36,5 +38,6 @@ __all__ = [
     "read_checkpoint",
     "read_policy_file",
     "read_run",
+    "tensorboard",
     "write_policy_file",
 ]

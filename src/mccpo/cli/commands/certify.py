@@ -22,7 +22,7 @@ def certify(
     *,
     confidence: Annotated[float, Parameter(help="That every bound of the certificate holds at once.")] = 0.95,
     episodes: Annotated[WholeNumber, Parameter(help="Fresh episodes of each policy.")] = 10_000,
-    method: Annotated[str, Parameter(help="Whose policies.")] = "mc-cpo",
+    method: Annotated[str | None, Parameter(help="Whose policies; mc-cpo's, or those of the only method.")] = None,
     policy: Annotated[WholeNumber | None, Parameter(help="The policy of one seed, from 0 on; all by default.")] = None,
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     estimation_error: Annotated[
@@ -42,7 +42,7 @@ def certify(
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
     with more. The certificate is written into the run's folder, passed or not.
     """
-    from mccpo.experiments import Terms, load_policies, shortfall, write_certificate
+    from mccpo.experiments import CERTIFICATE, Terms, load_policies, shortfall, write_certificate
     from mccpo.experiments import certify as certified
 
     terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
@@ -54,11 +54,11 @@ def certify(
         raise GateFailed(missing)
 
 
-def _only(saved: list[Policies], method: str, part: str | None) -> Policies:
+def _only(saved: list[Policies], method: str | None, part: str | None) -> Policies:
     """The policies of one method in one part."""
-    from mccpo.experiments.evaluate import choose
+    from mccpo.experiments import choose, preferred
 
-    chosen = choose(saved, method, part)
+    chosen = choose(saved, method or preferred(dict.fromkeys(kept.method.name for kept in saved)), part)
     if len(chosen) > 1:
         parts = ", ".join(f"'{policies.part}'" for policies in chosen)
         raise InputError("the run has several parts", fix=f"name one with --part: {parts}")

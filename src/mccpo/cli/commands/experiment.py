@@ -124,12 +124,12 @@ def _event_files(folder: RunFolder, flags: Training) -> Callable[[str, Any], Non
     """Where the curves of training go as TensorBoard event files."""
     if find_spec("tensorboardX") is None:
         raise InputError("--tensorboard needs the package tensorboardX", fix="pip install 'mccpo[tensorboard]'")
-    from mccpo.runs.tensorboard import EventFiles
+    from mccpo.runs import tensorboard
 
     events = folder.path / "tensorboard"
     if events.exists() and not flags.resume:
         raise InputError(f"{events} already holds event files", fix="choose another --out")
-    return EventFiles(events).record
+    return tensorboard.EventFiles(events).record
 
 
 def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:

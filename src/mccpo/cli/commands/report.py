@@ -22,8 +22,8 @@ def report(
 ) -> None:
     """Make one self-contained report of runs."""
     from mccpo.report.page import write_report
+    from mccpo.runs import curves as curve_files
     from mccpo.runs import read_run
-    from mccpo.runs.curves import read_curves
     from mccpo.runs.results import parse_document
 
     if not runs:
@@ -35,7 +35,7 @@ def report(
     curves: list[dict[str, Curves]] = []
     for run in runs:
         manifest, document = read_run(run)
-        parts = read_curves(run / "metrics.parquet")
+        parts = curve_files.read_curves(run / "metrics.parquet")
         results = parse_document(document, run / "results.json")
         tables += with_certificate(run, results)
         curves += [_curves(parts, table.table) for table in results]

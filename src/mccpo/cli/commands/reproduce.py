@@ -41,10 +41,10 @@ def reproduce(
     if table in FROM_LOGS:
         if data is None:
             raise InputError(f"{table} is made from logs", fix="name their folder with --data DIR")
-        from mccpo.experiments.paper.from_logs import check, produce
+        from mccpo.experiments.paper import from_logs
 
-        produced = {table: partial(produce, table, data)}
-        perform(f"reproduce-{table}", produced, options, flags, checks=[partial(check, table)])
+        produced = {table: partial(from_logs.produce, table, data)}
+        perform(f"reproduce-{table}", produced, options, flags, checks=[partial(from_logs.check, table)])
         return
     if table == "all" and (options.budgets or options.parameters or options.kappa):
         raise InputError("--kappa, --budget and --set belong to one table", fix="name the table instead of all")

@@ -68,7 +68,7 @@ def serve(
     host: Annotated[str, Parameter(help="The address to listen on; without keys, one of the loopback.")] = "127.0.0.1",
     port: Annotated[WholeNumber, Parameter(help="The port to listen on; 0 for any that is free.")] = 8000,
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
-    method: Annotated[str, Parameter(help="Whose policy.")] = "mc-cpo",
+    method: Annotated[str | None, Parameter(help="Whose policy; mc-cpo's, or that of the only method.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
     keys: Annotated[
         Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")

@@ -18,7 +18,6 @@ from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_envi
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.problem import Problem
 from mccpo.methods import OURS
-from mccpo.runs import benchmark as runs
 from mccpo.runs.benchmark import (
     Anchor,
     ByKappa,
@@ -32,6 +31,7 @@ from mccpo.runs.benchmark import (
     Unseen,
     Winners,
 )
+from mccpo.runs.benchmark import Optimum as OptimumRecord
 
 _TIED = 1e-9
 _UNSEEN = ("return", "share", "satisfaction", "satisfaction_strict", "cost_share")
@@ -184,12 +184,12 @@ def problem_record(problem: Problem, protocol: Protocol) -> ProblemRecord:
     )
 
 
-def _optimum(problem: Problem, kappa: float) -> runs.Optimum | None:
+def _optimum(problem: Problem, kappa: float) -> OptimumRecord | None:
     match problem.optimum(kappa):
         case Infeasible() as infeasible:
-            return runs.Optimum(infeasible=infeasible.what(problem.limits(kappa)))
+            return OptimumRecord(infeasible=infeasible.what(problem.limits(kappa)))
         case Optimum() as best:
-            return runs.Optimum(metrics_of(best.values, problem.reference, problem.test, problem.limits(kappa)))
+            return OptimumRecord(metrics_of(best.values, problem.reference, problem.test, problem.limits(kappa)))
         case _:
             return None
 

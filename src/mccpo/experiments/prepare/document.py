@@ -55,7 +55,8 @@ class EventCounts(NamedTuple):
         return {"in the table": self.in_table, "on the graph": self.on_graph, "in episodes": self.in_episodes}
 
 
-class EpisodeSummary(NamedTuple):
+@dataclass(frozen=True)
+class EpisodeSummary:
     """The retained episodes; `sha256` is of who answered what, and how."""
 
     episodes: int

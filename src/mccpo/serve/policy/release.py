@@ -120,7 +120,7 @@ class Release:
         return at + names.index(activity)
 
 
-def load_release(run: Path, *, part: str | None = None, method: str = "mc-cpo", seed: int = 0) -> Release:
+def load_release(run: Path, *, part: str | None = None, method: str | None = None, seed: int = 0) -> Release:
     """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed."""
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
@@ -202,9 +202,15 @@ def _check_policy(
         raise InputError("its weights are not finite numbers", fix=_AGAIN)
 
 
-def _chosen(file: PolicyFile, part: str | None, method: str) -> StoredPolicies:
-    """The policies to serve: of the part that is named, or of the only one with the method."""
+def _chosen(file: PolicyFile, part: str | None, method: str | None) -> StoredPolicies:
+    """The policies to serve: of the part that is named, or of the only one with the method.
+
+    Without a method, MC-CPO is meant, or the only one there is.
+    """
     parts = dict.fromkeys(stored.part for stored in file.policies)
+    if method is None:
+        known = {stored.method_name for stored in file.policies}
+        method = next(iter(known)) if len(known) == 1 else "mc-cpo"
     having = {stored.part: stored for stored in file.policies if stored.method_name == method}
     if part is not None and part not in parts:
         raise InputError(f"there is no part {part!r}", fix=f"choose from {', '.join(parts)}")

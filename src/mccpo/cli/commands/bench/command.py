@@ -74,19 +74,19 @@ def bench(
             neural = bench_neural.measure(names, where)
             result, lines = neural.as_json(), neural_lines(neural)
         elif what == "logs":
-            result = bench_logs.measure(_sizes(rows), cache.folder(), note)
+            result = bench_logs.measure(_sizes(rows), cache.folder(), note).as_json()
             lines = _logs(result)
         else:
-            result = bench_learner.measure(where)
+            result = bench_learner.measure(where).as_json()
             lines = _learner(result)
     emit(result, as_json=json, text=lambda: "\n".join(lines))
 
 
 def _sizes(rows: str | None) -> tuple[int, ...]:
-    from mccpo.bench.logs import ROWS
+    from mccpo.bench import logs as bench_logs
 
     try:
-        return ROWS if rows is None else tuple(int(size) for size in rows.split(","))
+        return bench_logs.ROWS if rows is None else tuple(int(size) for size in rows.split(","))
     except ValueError:
         raise InputError(f"--rows is {rows!r}", fix="give whole numbers joined by commas") from None
 

@@ -56,7 +56,9 @@ def check(
     reduce
         With --repair, also remove the edges that longer paths imply.
     """
-    from mccpo.curriculum import format_of, lint, read_raw, write_raw
+    from mccpo.curriculum import format_of, read_raw, write_raw
+    from mccpo.curriculum.lint import check as check_graph
+    from mccpo.curriculum.lint import repair as repair_graph
 
     if reduce and repair is None:
         raise InputError("--reduce changes nothing by itself", fix="add --repair OUT")
@@ -64,11 +66,11 @@ def check(
         format_of(repair)
         _refuse_same(file, repair, "--repair")
     raw = read_raw(file)
-    report = lint.check(raw)
+    report = check_graph(raw)
     result = report.as_json() | _origin(raw)
     removed: tuple[Removal, ...] = ()
     if repair is not None:
-        repaired, removed = lint.repair(raw, reduce=reduce)
+        repaired, removed = repair_graph(raw, reduce=reduce)
         record = Path(f"{repair}.removed.json")
         removals = [removal.as_json() for removal in removed]
         # The record first: there is never a repaired graph that does not say what it lacks.
