@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mccpo.experiments import compare
+from mccpo.experiments import certify, compare, evaluate, solve, train
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
 from mccpo.experiments.table import Produced
@@ -24,4 +24,16 @@ FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
 BY_EPISODES = {"gate": "gate", "reward-gap": "gate", "chain": "chain", "random-finite": "random-finite"}
 """The tables whose length is counted in episodes, and the finite environment of each; that of others is in steps."""
 
-__all__ = ["BY_EPISODES", "FROM_LOGS", "TABLES", "Options", "Produced", "Session", "compare"]
+__all__ = [
+    "BY_EPISODES",
+    "FROM_LOGS",
+    "TABLES",
+    "Options",
+    "Produced",
+    "Session",
+    "certify",
+    "compare",
+    "evaluate",
+    "solve",
+    "train",
+]

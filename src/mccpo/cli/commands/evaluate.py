@@ -49,6 +49,6 @@ def evaluate(
 def _text(tables: list[Results]) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
     return Group(*(table(one) for one in tables))

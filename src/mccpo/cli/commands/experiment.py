@@ -142,7 +142,7 @@ def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
 
 
 def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None:
-    from mccpo.report.page.html import write_report
+    from mccpo.report.page import write_report
 
     tables = with_certificate(path.parent, [table.results for table in produced])  # a resumed run may have one
     write_report(path, tables, [table.curves for table in produced], manifest=manifest)
@@ -151,7 +151,7 @@ def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None
 def _text(results: list[Results], report: Path) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
     required = [f"\nrequired: {sentence}" for one in results for sentence in one.requirements or ()]
     return Group(*(table(one) for one in results), *required, f"\nreport: {report}")

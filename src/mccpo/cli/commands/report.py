@@ -21,7 +21,7 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Make one self-contained report of runs."""
-    from mccpo.report.page.html import write_report
+    from mccpo.report.page import write_report
     from mccpo.runs.curves import read_curves
     from mccpo.runs.folder import read_run
     from mccpo.runs.results import parse_document
@@ -64,10 +64,10 @@ def with_certificate(run: Path, tables: list[Results]) -> list[Results]:
 
     One that is damaged, about other policies or of no part that the tables show is passed over with a word.
     """
-    from mccpo.experiments.certify import read_certificate
+    from mccpo.experiments import certify
 
     try:
-        certificate = read_certificate(run)
+        certificate = certify.read_certificate(run)
         if certificate is None:
             return tables
         certified = [results.with_certificate(certificate) for results in tables]
