@@ -4,16 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from mccpo.env import Chain, FiniteEnvironment, Gate, RandomFinite
-from mccpo.experiments import compare, evaluate, train
-from mccpo.experiments.certify import DOCUMENT as CERTIFICATE
-from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, write_certificate
-from mccpo.experiments.evaluate import choose, preferred
+from mccpo.experiments import certify, compare, evaluate, solve, train
 from mccpo.experiments.options import Options, Session, Stage, describe
 from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
 from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
 from mccpo.experiments.problem import BudgetedProblem, Problem, pose, pose_finite
 from mccpo.experiments.saved_policies import Policies, load_policies, read_policies, write_policies
-from mccpo.experiments.solve import Solution, solution
 from mccpo.experiments.table import Produced
 
 TABLES: dict[str, Callable[[Options, Session], Produced]] = {
@@ -40,7 +36,6 @@ BY_EPISODES: dict[str, Callable[[], FiniteEnvironment[Any]]] = {
 
 __all__ = [
     "BY_EPISODES",
-    "CERTIFICATE",
     "FROM_LOGS",
     "TABLES",
     "BudgetedProblem",
@@ -49,23 +44,16 @@ __all__ = [
     "Problem",
     "Produced",
     "Session",
-    "Solution",
     "Stage",
-    "Terms",
     "certify",
-    "choose",
     "compare",
     "describe",
     "evaluate",
     "load_policies",
     "pose",
     "pose_finite",
-    "preferred",
-    "read_certificate",
     "read_policies",
-    "shortfall",
-    "solution",
+    "solve",
     "train",
-    "write_certificate",
     "write_policies",
 ]

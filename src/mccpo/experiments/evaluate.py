@@ -47,7 +47,7 @@ def choose(saved: Sequence[Policies], method: str | None, part: str | None) -> l
 
 def preferred(methods: Iterable[str]) -> str:
     """The method that is meant where none is named: ours, or the only one there is."""
-    names = list(methods)
+    names = list(dict.fromkeys(methods))
     if OURS in names or len(names) != 1:
         return OURS
     return names[0]

@@ -4,5 +4,5 @@
 - `mccpo.report.tables.table` gives the table for a terminal, without loading anything that draws;
 - `mccpo.runs.results.Results` is what both are made from, `mccpo.evaluation.Curves` what was measured in training.
 
-Import from these packages: this package itself loads nothing, so that a command that only prints stays quick.
+Import from these packages: this one itself loads nothing, so that a command that only prints stays quick.
 """

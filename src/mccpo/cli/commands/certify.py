@@ -42,23 +42,23 @@ def certify(
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
     with more. The certificate is written into the run's folder, passed or not.
     """
-    from mccpo.experiments import CERTIFICATE, Terms, load_policies, shortfall, write_certificate
-    from mccpo.experiments import certify as certified
+    from mccpo.experiments import certify as experiment
+    from mccpo.experiments import load_policies
 
-    terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
+    terms = experiment.Terms(confidence, episodes, policy, estimation_error, most_violations)
     policies = _only(load_policies(run), method, part)
     with progress() as show:
-        certificate = write_certificate(run, certified(policies, terms, show))
-    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / CERTIFICATE))
-    if (missing := shortfall(certificate)) is not None:
+        certificate = experiment.write_certificate(run, experiment.certify(policies, terms, show))
+    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / experiment.DOCUMENT))
+    if (missing := experiment.shortfall(certificate)) is not None:
         raise GateFailed(missing)
 
 
 def _only(saved: list[Policies], method: str | None, part: str | None) -> Policies:
     """The policies of one method in one part."""
-    from mccpo.experiments import choose, preferred
+    from mccpo.experiments import evaluate
 
-    chosen = choose(saved, method or preferred(dict.fromkeys(kept.method.name for kept in saved)), part)
+    chosen = evaluate.choose(saved, method or evaluate.preferred(kept.method.name for kept in saved), part)
     if len(chosen) > 1:
         parts = ", ".join(f"'{policies.part}'" for policies in chosen)
         raise InputError("the run has several parts", fix=f"name one with --part: {parts}")

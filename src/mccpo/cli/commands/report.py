@@ -64,10 +64,10 @@ def with_certificate(run: Path, tables: list[Results]) -> list[Results]:
 
     One that is damaged, about other policies or of no part that the tables show is passed over with a word.
     """
-    from mccpo.experiments import read_certificate
+    from mccpo.experiments import certify
 
     try:
-        certificate = read_certificate(run)
+        certificate = certify.read_certificate(run)
         if certificate is None:
             return tables
         certified = [results.with_certificate(certificate) for results in tables]

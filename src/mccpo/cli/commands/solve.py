@@ -11,7 +11,7 @@ from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, number, parse_
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.experiments import Solution
+    from mccpo.experiments import solve as experiment
 
 _SHOWN = 12
 """How many states the text lists; the JSON has all that the optimum visits."""
@@ -40,7 +40,7 @@ def solve(
         gate, chain or random-finite.
     """
     from mccpo.env import FiniteEnvironment, make
-    from mccpo.experiments import solution
+    from mccpo.experiments import solve as experiment
 
     env = make(environment, **flags.environment_parameters(set, curriculum))
     if not isinstance(env, FiniteEnvironment):
@@ -50,13 +50,13 @@ def solve(
     budgets = parse_pairs(budget or [], "--budget", number)
     if kappa is not None and not 0 < kappa < float("inf"):
         raise InputError(f"--kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.5")
-    solved = solution(env, name=environment, budgets=budgets, kappa=kappa, cost=front, points=points)
+    solved = experiment.solution(env, name=environment, budgets=budgets, kappa=kappa, cost=front, points=points)
     emit(solved.as_json(), as_json=json, text=lambda: _text(solved, front))
     if solved.optimum is None:
         raise GateFailed("the budgets cannot be met")
 
 
-def _text(solved: Solution, front: str | None) -> str:
+def _text(solved: experiment.Solution, front: str | None) -> str:
     if solved.conflict is not None:
         return f"{solved.conflict.what(solved.budgets)}; {solved.conflict.fix()}"
     assert solved.optimum is not None  # where there is no conflict

@@ -1,5 +1,5 @@
-"""The page of a run, which draws its figures."""
+"""The page of a run: one HTML file. Importing it loads what draws."""
 
-from mccpo.report.page.html import write_report
+from mccpo.report.page.html import figures, page, render, write_report
 
-__all__ = ["write_report"]
+__all__ = ["figures", "page", "render", "write_report"]

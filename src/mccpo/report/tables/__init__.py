@@ -1,4 +1,4 @@
-"""The tables of a run's report, for a page and for a terminal; nothing here draws."""
+"""The tables of a run's report, for a page and for a terminal. Nothing here draws."""
 
 from mccpo.report.tables.text import table
 
