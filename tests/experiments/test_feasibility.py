@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mccpo.experiments.neural import Anchored
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor import Tutor
@@ -18,6 +17,7 @@ from mccpo.exact import Infeasible, Values
 from mccpo.experiments import Session
 from mccpo.experiments.feasibility import diagnose
 from mccpo.experiments.mixtures import Reached, Unreached, least_scaling, verdict_on, weightings
+from mccpo.experiments.problem import Problem
 from mccpo.files import dump_json
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes
@@ -181,8 +181,9 @@ SMALL = Tutor(
 )
 
 
-def anchored_on(env, plan):
-    return Anchored(env, plan, None, Values(0.0, {}, 0.0, 0.0, 0.0, 0.0, 0.0))
+def problem_of(env, plan):
+    nothing = Values(0.0, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return Problem(env.name, env, env, nothing, nothing, plan=plan)
 
 
 BUDGETS = {"c3": 0.8, "c4": 0.2}  # each can be met, both together cannot
@@ -204,7 +205,7 @@ def small(told):
         "mc-cpo": {f"J_{name}": summarise([1.5, 2.0]) for name in NAMES},
         "unconstrained": {f"J_{name}": summarise([0.0]) for name in NAMES},
     }
-    return diagnose(anchored_on(SMALL, plan), BUDGETS, rows, "small", session, seeds=1, rounds=2)
+    return diagnose(problem_of(SMALL, plan), BUDGETS, rows, "small", session, seeds=1, rounds=2)
 
 
 def test_every_minimiser_finds_what_search_finds(small):
@@ -287,7 +288,7 @@ def test_the_least_demand_shortfall_of_the_profile():
 def test_three_tenths_of_the_unconstrained_costs_are_infeasible_on_the_profile():
     env = Tutor()
     budgets = {"c2": 0.3 * 0.912, "c3": 0.3 * 19.02, "c4": 0.3 * 27.87}
-    found = diagnose(anchored_on(env, NeuralPlan()), budgets, {}, "tutor-15 κ=0.3", Session(), seeds=1, rounds=1)
+    found = diagnose(problem_of(env, NeuralPlan()), budgets, {}, "tutor-15 κ=0.3", Session(), seeds=1, rounds=1)
     assert isinstance(found.verdict, Unreached)
     assert found.verdict.conflict == ("c3",)
     assert found.verdict.least["c3"] == pytest.approx(least_demand_shortfall(env), rel=0.03)

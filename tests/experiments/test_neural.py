@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.experiments import Options, Session, compare, feasibility, neural
+from mccpo.experiments import Options, Session, compare, feasibility, training
 from mccpo.files import dump_json
 
 METHODS = ("unconstrained", "post-hoc", "mc-cpo")
@@ -109,7 +109,7 @@ def test_a_session_is_told_of_every_stage_from_its_beginning(told, results):
     ],
 )
 def test_a_wrong_choice_is_refused_before_any_training(environment, wrong, what, fix, monkeypatch):
-    monkeypatch.setattr(neural, "train_neural", lambda *_, **__: pytest.fail("trained first"))
+    monkeypatch.setattr(training, "train_variants", lambda *_, **__: pytest.fail("trained first"))
     with pytest.raises(InputError) as caught:
         compare.produce(environment, Options(**wrong), Session())
     assert what in caught.value.what

@@ -9,22 +9,14 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.env import Activity, Group, make
+from mccpo.env import Activity, Group, describe_environment, make, rebuild_environment
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.exact import Values
 from mccpo.experiments import evaluate
-from mccpo.experiments.saved_policies import (
-    Policies,
-    describe_environment,
-    load_policies,
-    read_policies,
-    rebuild_environment,
-    write_policies,
-)
+from mccpo.experiments.saved_policies import Policies, load_policies, read_policies, write_policies
 from mccpo.files import dump_json
-from mccpo.methods import execute, method_arrays, method_spec
-from mccpo.methods.gradient.rollout import network_of
+from mccpo.methods import execute, method_arrays, method_spec, network_of
 from mccpo.policy import masked_softmax
 from mccpo.runs.folder import RunFolder
 
@@ -213,7 +205,7 @@ def test_policies_that_are_not_numbers_are_refused(tmp_path):
 def test_a_run_keeps_its_policies_and_only_a_finished_one_gives_them(tmp_path):
     curves = {"part": Curves(np.array([1]), {"mc-cpo": {"return": np.array([[0.5]])}})}
     run = RunFolder(tmp_path / "run", {"run": "x"})
-    run.finish({"table": "tutor-15"}, curves, [policies(ENVIRONMENTS["the profile"])])
+    run.finish({"table": "tutor-15"}, curves, [policies(ENVIRONMENTS["the profile"]).stored()])
     assert [one.part for one in load_policies(tmp_path / "run")] == ["tutor-15 κ=0.9"]
     (tmp_path / "run/manifest.json").write_text('{"finished": false}')
     with pytest.raises(InputError, match="not finished"):
@@ -225,7 +217,8 @@ def test_a_run_keeps_its_policies_and_only_a_finished_one_gives_them(tmp_path):
 
 def test_a_table_of_saved_policies_has_a_row_for_each_method():
     env = make("tutor-15", horizon=3)
-    (table,) = evaluate.evaluate([policies(env), policies(env, "unconstrained")], episodes=5)
+    (results,) = evaluate.evaluate([policies(env), policies(env, "unconstrained")], episodes=5)
+    table = results.as_json()
     assert set(table["rows"]) == {"mc-cpo", "unconstrained"}
     assert table["budgets"] == BUDGETS
     assert table["protocol"]["seed"] == 6  # the run's is 5
@@ -243,7 +236,7 @@ def test_a_table_of_saved_policies_has_a_row_for_each_method():
 def test_parts_and_environments_are_kept_apart():
     short, other = make("tutor-15", horizon=2), make("tutor-25", horizon=2)
     found = [policies(short, part="a"), policies(short, part="b"), policies(other, part="c")]
-    first, second = evaluate.evaluate(found, episodes=2, seed=1)
+    first, second = (table.as_json() for table in evaluate.evaluate(found, episodes=2, seed=1))
     assert list(first["settings"]) == ["a", "b"]
     assert second["table"] == "tutor-25"
     assert set(second["rows"]) == {"mc-cpo"}

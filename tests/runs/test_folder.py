@@ -15,8 +15,7 @@ from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
 from mccpo.experiments.saved_policies import load_policies
-from mccpo.methods import Snapshot, method_spec, train_tabular
-from mccpo.methods.engine import Arrays, to_arrays
+from mccpo.methods import Arrays, Snapshot, method_spec, to_arrays, train_tabular
 from mccpo.runs.curves import read_curves, write_curves
 from mccpo.runs.folder import RunFolder, read_checkpoint
 
@@ -44,7 +43,7 @@ def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(
 ) -> None:
     snapshots, whole = unbroken
     folder = RunFolder(tmp_path / "run", {"run": "x"})
-    folder.save("part", snapshots[36], last=True)
+    folder.save("part", lambda: to_arrays(snapshots[36]), last=True)
     _, resumed = _train(resume=folder.load("part"))
     for name in ("averaged", "last", "multipliers", "multipliers_last"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mccpo.env import Environment, check_budgets, describe_environment, rebuild_environment
+from mccpo.env import Environment, UnknownEnvironment, check_budgets, describe_environment, rebuild_environment
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.methods import (
@@ -115,7 +115,7 @@ def write_policies(folder: Path, policies: Sequence[Policies]) -> None:
 def read_policies(folder: Path) -> list[Policies]:
     """The policies that a run's folder keeps, in the order of its tables."""
     file = read_policy_file(folder)
-    with naming(file.path, fix=_AGAIN):
+    with naming(file.path, fix=_AGAIN, keeping=UnknownEnvironment):
         return [_policies(stored) for stored in file.policies]
 
 

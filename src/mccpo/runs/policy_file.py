@@ -154,10 +154,15 @@ def read_policy_file(folder: Path, *, missing: str = _AGAIN, fix: str = _AGAIN) 
 
 
 @contextmanager
-def naming(path: Path, *, fix: str | None = None) -> Iterator[None]:
-    """Lets every error in what a file says name the file, in one line; `fix` replaces what to do about it."""
+def naming(path: Path, *, fix: str | None = None, keeping: type[InputError] | tuple[()] = ()) -> Iterator[None]:
+    """Lets every error in what a file says name the file, in one line.
+
+    `fix` replaces what to do about it, except where the error is of the kind `keeping`.
+    """
     try:
         yield
+    except keeping as error:
+        raise InputError(f"{path}: {error.what}", fix=error.fix) from error
     except InputError as error:
         raise InputError(f"{path}: {error.what}", fix=fix or error.fix) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:

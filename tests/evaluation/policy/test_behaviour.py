@@ -5,8 +5,7 @@ import pytest
 
 from mccpo.env import make
 from mccpo.evaluation.policy import by_group, observe
-from mccpo.methods import evaluate_neural, method_spec
-from mccpo.methods.gradient.rollout import network_of
+from mccpo.methods import NetworkPolicies, PrimalDual, evaluate_neural, method_arrays, method_spec, network_of
 
 FREE = method_spec("unconstrained")
 
@@ -19,11 +18,17 @@ def always(env, action):
     return policy
 
 
+def watch(env, action, *, episodes):
+    """What the policy that always chooses an action does."""
+    method = PrimalDual(method_arrays(FREE, env))
+    return observe(env, NetworkPolicies(method, always(env, action)[None]), 0, episodes=episodes, seed=0)
+
+
 @pytest.fixture(scope="module")
 def first():
     """The tutor that repeats the first concept for ever."""
     env = make("tutor-15")
-    return env, observe(env, FREE, always(env, 0), episodes=3, seed=0)
+    return env, watch(env, 0, episodes=3)
 
 
 def test_mastery_follows_what_is_taught(first):
@@ -45,21 +50,21 @@ def test_what_never_opens_counts_as_the_horizon(first):
 def test_a_concept_unlocks_at_the_step_it_becomes_ready():
     """Concept 4 needs 1 alone, and 0.92^n · 0.8 ≤ 0.3 first holds at n = 12: it is ready as step 12 begins."""
     env = make("tutor-15")
-    seen = observe(env, FREE, always(env, 1), episodes=3, seed=0)
+    seen = watch(env, 1, episodes=3)
     assert seen.ready[:, 4].argmax() == 12
     np.testing.assert_allclose(seen.unlock, (12 + 11 * env.horizon) / 15)
 
 
 def test_activities_are_told_by_their_concept():
     env = make("tutor-15", activities=("hint", "practice"), horizon=20)
-    seen = observe(env, FREE, always(env, 5), episodes=2, seed=0)  # concept 2 by practice
+    seen = watch(env, 5, episodes=2)  # concept 2 by practice
     assert (seen.chosen[:, 2] == 1).all()
     assert seen.ready.shape == (20, 15)
 
 
 def test_groups_fare_as_they_learn():
     env = make("tutor-15-bkt")
-    seen = observe(env, FREE, always(env, 14), episodes=300, seed=0)
+    seen = watch(env, 14, episodes=300)
     fared = by_group(env, seen)
     assert list(fared) == ["all", "fast", "typical", "slow"]
     steps = np.bincount(seen.group, minlength=3)

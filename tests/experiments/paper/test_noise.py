@@ -8,9 +8,10 @@ import pytest
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
-from mccpo.experiments import Options, Session, neural
+from mccpo.experiments import Options, Session, measuring
 from mccpo.experiments.paper import noise
 from mccpo.experiments.paper.noise import KINDS, WORST, Level
+from mccpo.experiments.problem import pose_neural
 from mccpo.files import dump_json
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes
@@ -73,12 +74,12 @@ def test_the_same_level_is_the_same_everywhere(results, kinds):
 
 def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(results, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
-    anchored = neural.anchor(make("tutor-15", **SHORT), Options(), Session())
-    free = neural.Trained(neural.method_spec("unconstrained"), anchored.runs, 0)
-    budgets = anchored.budgets(0.9, {})
+    problem = pose_neural(make("tutor-15", **SHORT), Options(), Session())
+    budgets = problem.budgets(0.9, {})
+    trained = measuring.train(problem, ["unconstrained"], budgets, "", Session())
     setting = results["settings"]["tutor-15 κ=0.9 σ=0"]
     assert setting["budgets"] == pytest.approx(budgets)
-    for metric, summary in neural.measured(anchored, free, budgets).items():
+    for metric, summary in measuring.measured(problem, trained["unconstrained"], budgets).items():
         ours = setting["rows"]["unconstrained"][metric]["per_seed"]
         np.testing.assert_allclose(ours, summary.per_seed, rtol=1e-5, err_msg=metric)
 

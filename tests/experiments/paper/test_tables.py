@@ -9,8 +9,8 @@ import pytest
 from mccpo.env import Chain, Gate
 from mccpo.errors import InputError
 from mccpo.experiments import TABLES, Options, Session, compare, feasibility
-from mccpo.experiments.finite import pose
 from mccpo.experiments.paper import random_finite
+from mccpo.experiments.problem import pose_finite
 from mccpo.files import dump_json
 
 OF_THEIR_OWN = ("shaping", "noise")  # tables that vary more than the method, with tests of their own
@@ -82,10 +82,10 @@ def test_random_finite_shows_what_it_must() -> None:
 
 
 def test_kappa_anchors_on_the_exact_unconstrained_optimum() -> None:
-    assert pose(Chain(), kappa=0.5).budgets["c4"] == pytest.approx(2.4504975)
-    assert pose(Chain()).budgets == pose(Chain(), kappa=0.5).budgets
-    assert pose(Gate()).budgets == {"c": 0.0}
-    assert pose(Gate(), kappa=0.5).budgets == {"c": 0.5}
+    assert pose_finite(Chain(), kappa=0.5).budgets["c4"] == pytest.approx(2.4504975)
+    assert pose_finite(Chain()).budgets == pose_finite(Chain(), kappa=0.5).budgets
+    assert pose_finite(Gate()).budgets == {"c": 0.0}
+    assert pose_finite(Gate(), kappa=0.5).budgets == {"c": 0.5}
 
 
 def test_budgets_out_of_reach_end_in_a_verdict_before_any_training() -> None:
