@@ -82,7 +82,7 @@ def test_a_package_adds_methods(their_package):
     assert method_entry("mc-cpo").search  # ours
     with pytest.raises(AttributeError):
         method_entry("broken")
-    with pytest.raises(InputError, match="neither a GradientMethod nor an Policy"):
+    with pytest.raises(InputError, match="neither a GradientMethod nor a Policy"):
         method_entry("wrong")
 
 

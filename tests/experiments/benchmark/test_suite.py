@@ -9,19 +9,19 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from mccpo.experiments.benchmark.problem import pose
 from safetensors.numpy import load_file
 
 from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.evaluation import hypervolume
+from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.agent_rows import AgentRow
-from mccpo.experiments.benchmark.pairs import Benchmark
+from mccpo.experiments.benchmark.pairs import Benchmark, problem_in
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
-from mccpo.experiments.finite import pose as pose_exactly
 from mccpo.experiments.prepare.environments import NoData
+from mccpo.experiments.problem import pose, pose_finite
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import RandomReady
 from mccpo.runs.benchmark import NotRun, read_results
@@ -94,7 +94,7 @@ def test_failures_are_rows_that_say_so(rows):
 
 def test_finite_environments_are_evaluated_exactly(rows):
     for kappa in (0.5, 0.9):
-        best = pose_exactly(make("gate"), kappa=kappa)
+        best = pose_finite(make("gate"), kappa=kappa)
         found = at(rows, environment="gate", method="lyapunov-lp", kappa=kappa)
         assert found["optimum_share"].to_numpy() == pytest.approx(1.0, abs=1e-6)
         assert found["return"].to_numpy() == pytest.approx(best.optimum.values.ret, abs=1e-6)
@@ -254,26 +254,29 @@ def test_ctrl_c_leaves_no_half_pair(asked, tmp_path):
 
 
 def test_method_over_its_time_is_stopped(small, load):
-    posed = pose("gate", place("gate", None), small, Session())
-    trial = attempt(posed, "standing", load, replace(small, limit=1e-9), Session())
+    trial = attempt(pose(make("gate")), "standing", load, replace(small, limit=1e-9), Session())
     assert trial.status == "timed out"
     assert "training, at point 1" in trial.why
 
 
-def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small):
+def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small, tmp_path):
     anchor = {
         "ret": 34.0, "costs": {"c2": 0.9, "c3": 15.9, "c4": 27.6}, "engagement": 40.0, "gain": 1.0,
         "pi_hack": 0.0, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0,
     }  # fmt: skip
     kept = {"anchor": anchor, "reference": anchor}
-    posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
-    trial = attempt(posed, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
+    (tmp_path / "cells/tutor-15").mkdir(parents=True)
+    (tmp_path / "cells/tutor-15/anchor.json").write_text(json.dumps(kept))
+    asked = Benchmark("tiny", ("anyone",), ("tutor-15",), small, open=place)
+    problem = problem_in(tmp_path, "tutor-15", asked, Session(progress=lambda *_: pytest.fail("it trains")))
+    assert problem.reference == Values(**anchor)
+    trial = attempt(problem, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
     assert trial.status == "done", trial.why
     first, second = trial.values[0.5]
     assert first.ret != second.ret  # other episodes for every seed
     assert trial.values[0.9] == trial.values[0.5]
     assert first.prerequisite_violation_rate == 0
-    refused = attempt(posed, "lyapunov-lp", entrant, small, Session())
+    refused = attempt(problem, "lyapunov-lp", method_entry, small, Session())
     assert (refused.status, refused.why) == ("does not apply", "tutor-15 is not finite")
 
 
