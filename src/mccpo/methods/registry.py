@@ -168,10 +168,10 @@ def entry_of(method: type, name: str, label: str | None = None, *, variant: bool
     )
 
 
-def method_names(*, variants: bool = True) -> list[str]:
-    """Every method: ours in the order of the tables, then those of other packages."""
+def method_names(*, variants: bool = True, others: bool = True) -> list[str]:
+    """Every method: ours in the order of the tables, then those of other packages, unless `others` is false."""
     own = [name for name, entry in _OWN.items() if variants or not entry.variant]
-    return [*own, *(point.name for point in _others())]
+    return [*own, *(point.name for point in (_others() if others else ()))]
 
 
 def method_entry(name: str) -> MethodEntry:
