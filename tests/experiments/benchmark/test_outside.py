@@ -64,6 +64,10 @@ def test_its_seeds_keep_their_numbers(rows, problem, small):
     assert [row.seed for row in rows_of(problem, agent, small)] == [7, 8, 7, 8]
 
 
+def opened(name):
+    return TrainTest(env := make(name), env)
+
+
 def wrong(**change):
     return change
 
@@ -84,7 +88,7 @@ def wrong(**change):
         (wrong(kappa=0.9), "row 2: seed 1 of anyone is there at κ = 0.9, not at κ = 0.5"),
     ],
 )
-def test_refusals_name_file_and_row(rows, problem, small, tmp_path, change, said):
+def test_refusals_name_file_and_row(rows, small, tmp_path, change, said):
     path = tmp_path / "agent.parquet"
     first, second = (row.columns() for row in rows)
     pl.DataFrame([first, {**second, **change}], strict=False).write_parquet(path)
@@ -94,7 +98,7 @@ def test_refusals_name_file_and_row(rows, problem, small, tmp_path, change, said
             small,
             taken={"mc-cpo"},
             asked={"gate"},
-            open_environment=lambda _: TrainTest(problem.env, problem.test),
+            open_environment=opened,
         )
     assert f"{path}, {said}" in str(refused.value)
 
@@ -106,11 +110,9 @@ def test_a_number_that_is_a_text_is_refused(rows, tmp_path):
         read_agent_rows(path)
 
 
-def test_rows_of_other_environments_are_left_out(rows, problem, small):
+def test_rows_of_other_environments_are_left_out(rows, small):
     others = [*rows, replace(rows[0], environment="chain")]
-    check_agents(
-        others, small, taken={"mc-cpo"}, asked={"gate"}, open_environment=lambda _: TrainTest(problem.env, problem.test)
-    )
+    check_agents(others, small, taken={"mc-cpo"}, asked={"gate"}, open_environment=opened)
     assert left_out(others, {"gate"}) == ["chain"]
 
 

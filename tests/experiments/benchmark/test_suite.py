@@ -22,9 +22,11 @@ from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
 from mccpo.experiments.prepare.environments import NoData
 from mccpo.experiments.problem import pose, pose_finite
+from mccpo.experiments.saved_policies import load_policies
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import RandomReady
 from mccpo.runs.benchmark import NotRun, read_results
+from mccpo.runs.results import parse_document
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 
@@ -110,9 +112,32 @@ def test_rows_name_their_folder(folder, rows):
         assert manifest["configuration"]["kappa"] == [0.5, 0.9]
         ours = at(rows, folder=path)
         assert [row.get("return") for row in told["rows"]] == ours["return"].to_list()
-    policies = load_file(folder / "cells/gate/mc-cpo/policies.safetensors")
-    assert set(policies) == {"κ=0.5", "κ=0.9"}
-    assert len(policies["κ=0.5"]) == 2
+
+
+@pytest.mark.parametrize("method", ["mc-cpo", "random-ready"])
+def test_pairs_are_runs_with_policies(folder, rows, method):
+    pair, env = folder / "cells/gate" / method, make("gate")
+    policies = load_policies(pair)
+    assert [(saved.part, saved.method.name) for saved in policies] == [("gate κ=0.5", method), ("gate κ=0.9", method)]
+    (table,) = parse_document(json.loads((pair / "results.json").read_text()), pair)
+    for kappa, saved, setting in zip((0.5, 0.9), policies, table.settings, strict=True):
+        ours = at(rows, environment="gate", method=method, kappa=kappa)
+        assert setting.rows[method]["return"].per_seed == pytest.approx(ours["return"].to_list())
+        assert saved.budgets == setting.budgets == pytest.approx({"c": ours["budget_c"][0]})
+        played = saved.policies.play(env, episodes=400, seed=5)
+        assert np.shape(played.ret) == (2, 400)
+        assert np.mean(played.ret, axis=1) == pytest.approx(ours["return"].to_numpy(), abs=0.1)
+
+
+def test_failed_pairs_have_no_policies(folder, rows):
+    for method in ("diverging", "crashing"):
+        assert {path.name for path in (folder / "cells/gate" / method).iterdir()} == {"manifest.json", "results.json"}
+
+
+def test_a_solver_keeps_its_tables(folder, rows):
+    tables = load_file(folder / "cells/gate/lyapunov-lp/tables.safetensors")
+    assert set(tables) == {"κ=0.5", "κ=0.9"}
+    assert tables["κ=0.5"].sum(axis=1) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_results_sum_up_the_rows(folder, results, rows):
