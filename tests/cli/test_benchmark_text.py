@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 
 from mccpo.cli.commands.benchmark.text import tables
+from mccpo.evaluation import Summary
 from mccpo.runs.benchmark import (
     Anchor,
     BenchmarkResults,
     Cell,
     Findings,
     Leaders,
-    Measured,
     ProblemRecord,
     ProtocolRecord,
     Unseen,
@@ -22,15 +22,15 @@ PROTOCOL = ProtocolRecord((0.7,), 2, 10, 0, False, None, 10, 0.7, 2, (), {}, 8, 
 ANCHOR = Anchor(1.0, {"c": 1.0}, 1.0, 0.0, 1.0, 1.0, 0.0)
 
 
-def measured(mean: float, *per_seed: float) -> Measured:
-    return Measured(mean, 0.0, per_seed or (mean,), (mean, mean), mean)
+def summary(mean: float, *per_seed: float) -> Summary:
+    return Summary(mean, 0.0, per_seed or (mean,), (mean, mean), mean)
 
 
 def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winners | None = None) -> str:
     """A method of one cell, of which one seed is done and meets its budgets."""
     metrics = {"return": 0.86, "satisfaction_strict": 1.0, "optimum_share": 0.98}
     cell = Cell(
-        "gate", "cpo", "learner", 0.7, "done", "", "", 1.0, 1, {name: measured(mean) for name, mean in metrics.items()}
+        "gate", "cpo", "learner", 0.7, "done", "", "", 1.0, 1, {name: summary(mean) for name, mean in metrics.items()}
     )
     results = BenchmarkResults(
         suite="quick",
@@ -42,8 +42,8 @@ def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winn
             aggregate={},
             profiles={},
             improvement={},
-            hypervolume={"gate": {"cpo": measured(0.3, *hypervolumes)}},
-            kept=None if kept is None else {"gate": {"cpo": measured(kept)}},
+            hypervolume={"gate": {"cpo": summary(0.3, *hypervolumes)}},
+            kept=None if kept is None else {"gate": {"cpo": summary(kept)}},
             winners={} if winners is None else {"gate": winners},
         ),
         unseen=Unseen((), {}),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.suites import FULL
-from mccpo.methods import method_names
-from mccpo.report.docs import method_words
+from mccpo.experiments.benchmark import FULL
+from mccpo.methods import METHODS, method_names, registry
 from mccpo.report.docs import pages as benchmark_docs
 from mccpo.report.docs.docstrings import parse_docstring, table
 from mccpo.report.docs.environment_pages import environment_page
+from mccpo.report.docs.method_words import method_names as documented_names
 from mccpo.report.docs.pages import MADE, main, method_page, pages, published, write_pages
 
 from .benchmark_folder import made_up
@@ -41,6 +42,12 @@ def test_pages_in_docs_are_up_to_date(made):
 def test_every_method_and_environment_has_a_page(made):
     assert {f"methods/{name}.md" for name in method_names(variants=False)} <= made.keys()
     assert {f"environments/{name}.md" for name in FULL} <= made.keys()
+
+
+def test_methods_of_other_packages_have_no_page(install):
+    install("", "[mccpo.methods]\ntheirs = their_package:Theirs\n")
+    assert "theirs" in method_names()
+    assert "theirs" not in documented_names()
 
 
 def test_every_link_leads_to_a_page(made):
@@ -139,7 +146,8 @@ def test_outdated_pages_are_removed(tmp_path, monkeypatch):
 
 
 def test_a_docstring_without_a_part_is_refused(monkeypatch):
-    monkeypatch.setitem(method_words._WITHOUT_CLASS, "mc-cpo", "A method.\n\n**Problem:** none.\n")
+    entry = replace(METHODS["mc-cpo"], about="A method.\n\n**Problem:** none.\n")
+    monkeypatch.setitem(registry._OWN, "mc-cpo", entry)
     with pytest.raises(InputError, match="mc-cpo has no part 'Departures'"):
         method_page("mc-cpo", {})
 

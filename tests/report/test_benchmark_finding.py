@@ -13,7 +13,6 @@ from mccpo.report.benchmark.finding import finding, verdict
 from mccpo.report.benchmark.page import render
 from mccpo.report.benchmark.ranking import compare_ours, interval, level_text, level_with
 from mccpo.report.benchmark.views import EnvironmentView
-from mccpo.runs.benchmark import Measured
 
 from .benchmark_folder import SEEDS, made_up, view_from
 from .benchmark_page import Tables
@@ -217,9 +216,7 @@ def test_difference_interval_is_welch():
     draw = np.random.default_rng(1)
     ours, theirs = draw.normal(0.9, 0.01, 10), draw.normal(0.88, 0.05, 7)
     expected = ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    assert interval(Measured.parse(summarise(ours)), Measured.parse(summarise(theirs))) == pytest.approx(
-        tuple(expected)
-    )
+    assert interval(summarise(ours), summarise(theirs)) == pytest.approx(tuple(expected))
 
 
 @pytest.mark.parametrize(
@@ -236,9 +233,7 @@ def test_ahead_level_and_behind(results, others, word):
 
 
 def test_interval_without_spread_is_the_difference():
-    assert interval(Measured.parse(summarise([0.5] * 3)), Measured.parse(summarise([0.4] * 3))) == pytest.approx(
-        (0.1, 0.1)
-    )
+    assert interval(summarise([0.5] * 3), summarise([0.4] * 3)) == pytest.approx((0.1, 0.1))
 
 
 def test_single_seed_has_no_interval(results):

@@ -143,9 +143,10 @@ def entry_of(method: type, name: str, label: str | None = None, *, variant: bool
     )
 
 
-def method_names(*, variants: bool = True) -> list[str]:
-    """Every method: ours in the order of the tables, then those of other packages."""
-    return [name for name in METHODS if variants or name not in METHODS.registered or not METHODS[name].variant]
+def method_names(*, variants: bool = True, others: bool = True) -> list[str]:
+    """Every method: ours in the order of the tables, then those of other packages, unless `others` is false."""
+    names = METHODS if others else METHODS.registered
+    return [name for name in names if variants or name not in METHODS.registered or not METHODS[name].variant]
 
 
 def method_entry(name: str) -> MethodEntry:

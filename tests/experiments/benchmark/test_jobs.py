@@ -56,7 +56,7 @@ def hangs():
 
 def prints():
     print("hello")
-    return entrant("random-ready").actor()
+    return method_entry("random-ready").build()
 
 
 RULES = {"dying": dies, "ending": ends, "hanging": hangs, "printing": prints}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import scipy
-from mccpo.experiments.benchmark.problem import Posed
 
-from mccpo.env import TrainTest, make
+from mccpo.env import make
 from mccpo.evaluation.policy import slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.overall import relative
@@ -13,6 +12,7 @@ from mccpo.experiments.benchmark.results import findings_of, hypervolumes, kept_
 from mccpo.experiments.benchmark.rows import cost_share
 from mccpo.experiments.benchmark.rows import outcome as outcome_of
 from mccpo.experiments.benchmark.scoring import nearest, score_of
+from mccpo.experiments.problem import Problem
 from mccpo.runs.benchmark import Outcome, Row
 
 
@@ -205,10 +205,10 @@ def test_nobody_wins_without_met_budgets():
 
 def test_spending_a_cost_of_zero_is_too_much():
     env = make("gate")
-    posed = Posed("gate", TrainTest(env, env), values(1.0, 0.0), values(1.0, 0.0))
+    problem = Problem("gate", env, env, values(1.0, 0.0), values(1.0, 0.0))
     slack = slack_of(env)["c"]
-    assert cost_share(values(1.0, 0.0), posed) == cost_share(values(1.0, slack), posed) == 0
-    spent = [outcome_of(posed, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]
+    assert cost_share(values(1.0, 0.0), problem) == cost_share(values(1.0, slack), problem) == 0
+    spent = [outcome_of(problem, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]
     assert 1 < spent[0].cost_share < spent[1].cost_share < float("inf")
     assert [worth.satisfaction_strict for worth in spent] == [0, 0]
 

@@ -9,22 +9,24 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from mccpo.experiments.benchmark.problem import pose
 from safetensors.numpy import load_file
 
 from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.evaluation import hypervolume
+from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.agent_rows import AgentRow
-from mccpo.experiments.benchmark.pairs import Benchmark
+from mccpo.experiments.benchmark.pairs import Benchmark, problem_in
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
-from mccpo.experiments.finite import pose as pose_exactly
 from mccpo.experiments.prepare.environments import NoData
+from mccpo.experiments.problem import pose, pose_finite
+from mccpo.experiments.saved_policies import load_policies
 from mccpo.methods import GradientEntry, RuleEntry, method_entry
 from mccpo.methods.rules import RandomReady
 from mccpo.runs.benchmark import NotRun, read_results
+from mccpo.runs.results import parse_document
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 
@@ -94,7 +96,7 @@ def test_failures_are_rows_that_say_so(rows):
 
 def test_finite_environments_are_evaluated_exactly(rows):
     for kappa in (0.5, 0.9):
-        best = pose_exactly(make("gate"), kappa=kappa)
+        best = pose_finite(make("gate"), kappa=kappa)
         found = at(rows, environment="gate", method="lyapunov-lp", kappa=kappa)
         assert found["optimum_share"].to_numpy() == pytest.approx(1.0, abs=1e-6)
         assert found["return"].to_numpy() == pytest.approx(best.optimum.values.ret, abs=1e-6)
@@ -110,9 +112,32 @@ def test_rows_name_their_folder(folder, rows):
         assert manifest["configuration"]["kappa"] == [0.5, 0.9]
         ours = at(rows, folder=path)
         assert [row.get("return") for row in told["rows"]] == ours["return"].to_list()
-    policies = load_file(folder / "cells/gate/mc-cpo/policies.safetensors")
-    assert set(policies) == {"κ=0.5", "κ=0.9"}
-    assert len(policies["κ=0.5"]) == 2
+
+
+@pytest.mark.parametrize("method", ["mc-cpo", "random-ready"])
+def test_pairs_are_runs_with_policies(folder, rows, method):
+    pair, env = folder / "cells/gate" / method, make("gate")
+    policies = load_policies(pair)
+    assert [(saved.part, saved.method.name) for saved in policies] == [("gate κ=0.5", method), ("gate κ=0.9", method)]
+    (table,) = parse_document(json.loads((pair / "results.json").read_text()), pair)
+    for kappa, saved, setting in zip((0.5, 0.9), policies, table.settings, strict=True):
+        ours = at(rows, environment="gate", method=method, kappa=kappa)
+        assert setting.rows[method]["return"].per_seed == pytest.approx(ours["return"].to_list())
+        assert saved.budgets == setting.budgets == pytest.approx({"c": ours["budget_c"][0]})
+        played = saved.policies.play(env, episodes=400, seed=5)
+        assert np.shape(played.ret) == (2, 400)
+        assert np.mean(played.ret, axis=1) == pytest.approx(ours["return"].to_numpy(), abs=0.1)
+
+
+def test_failed_pairs_have_no_policies(folder, rows):
+    for method in ("diverging", "crashing"):
+        assert {path.name for path in (folder / "cells/gate" / method).iterdir()} == {"manifest.json", "results.json"}
+
+
+def test_a_solver_keeps_its_tables(folder, rows):
+    tables = load_file(folder / "cells/gate/lyapunov-lp/tables.safetensors")
+    assert set(tables) == {"κ=0.5", "κ=0.9"}
+    assert tables["κ=0.5"].sum(axis=1) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_results_sum_up_the_rows(folder, results, rows):
@@ -254,26 +279,29 @@ def test_ctrl_c_leaves_no_half_pair(asked, tmp_path):
 
 
 def test_method_over_its_time_is_stopped(small, load):
-    posed = pose("gate", place("gate", None), small, Session())
-    trial = attempt(posed, "standing", load, replace(small, limit=1e-9), Session())
+    trial = attempt(pose(make("gate")), "standing", load, replace(small, limit=1e-9), Session())
     assert trial.status == "timed out"
     assert "training, at point 1" in trial.why
 
 
-def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small):
+def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small, tmp_path):
     anchor = {
         "ret": 34.0, "costs": {"c2": 0.9, "c3": 15.9, "c4": 27.6}, "engagement": 40.0, "gain": 1.0,
         "pi_hack": 0.0, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0,
     }  # fmt: skip
     kept = {"anchor": anchor, "reference": anchor}
-    posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
-    trial = attempt(posed, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
+    (tmp_path / "cells/tutor-15").mkdir(parents=True)
+    (tmp_path / "cells/tutor-15/anchor.json").write_text(json.dumps(kept))
+    asked = Benchmark("tiny", ("anyone",), ("tutor-15",), small, open=place)
+    problem = problem_in(tmp_path, "tutor-15", asked, Session(progress=lambda *_: pytest.fail("it trains")))
+    assert problem.reference == Values(**anchor)
+    trial = attempt(problem, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
     assert trial.status == "done", trial.why
     first, second = trial.values[0.5]
     assert first.ret != second.ret  # other episodes for every seed
     assert trial.values[0.9] == trial.values[0.5]
     assert first.prerequisite_violation_rate == 0
-    refused = attempt(posed, "lyapunov-lp", entrant, small, Session())
+    refused = attempt(problem, "lyapunov-lp", method_entry, small, Session())
     assert (refused.status, refused.why) == ("does not apply", "tutor-15 is not finite")
 
 

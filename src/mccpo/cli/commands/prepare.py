@@ -121,7 +121,9 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
     derived = "" if graph.derived is None else f" ({graph.derived})"
     yield f"{out}: {graph.concepts} concepts, {graph.edges} edges{derived}"
     yield "events    " + ", ".join(f"{count:,} {where}" for where, count in document.events.as_json().items())
-    yield (f"episodes  {episodes.episodes:,} of {episodes.mean_length:.1f} events on average: horizon {episodes.horizon}")
+    yield (
+        f"episodes  {episodes.episodes:,} of {episodes.mean_length:.1f} events on average: horizon {episodes.horizon}"
+    )
     yield (
         f"learners  {document.tutor_learners:,} to train with (knowledge tracing), "
         f"{document.judge_learners:,} others to judge by"

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from mccpo.evaluation import hypervolume, summarise
+from mccpo.evaluation import Summary, hypervolume, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
@@ -24,7 +24,6 @@ from mccpo.runs.benchmark import (
     Cell,
     Findings,
     Leaders,
-    Measured,
     Outcome,
     ProblemRecord,
     Row,
@@ -212,7 +211,7 @@ def _kept(outcome: Outcome | None) -> float:
     return max(0.0, outcome.share or 0.0) if met and outcome is not None else 0.0
 
 
-def _summaries(rows: Sequence[Row]) -> dict[str, Measured]:
+def _summaries(rows: Sequence[Row]) -> dict[str, Summary]:
     """Every metric over the seeds that are done."""
     seeds = [row.outcome.metrics for row in rows if row.outcome is not None]
     summaries = {}
@@ -252,12 +251,12 @@ def _best_on(method: str, best: Mapping[str, Winners]) -> tuple[str, ...]:
 
 
 @cache
-def _summary(seeds: tuple[float, ...]) -> Measured:
-    return Measured.parse(summarise(seeds))
+def _summary(seeds: tuple[float, ...]) -> Summary:
+    return summarise(seeds)
 
 
-def _by_environment(scores: ByMethod) -> dict[str, dict[str, Measured]]:
-    summaries: dict[str, dict[str, Measured]] = {}
+def _by_environment(scores: ByMethod) -> dict[str, dict[str, Summary]]:
+    summaries: dict[str, dict[str, Summary]] = {}
     for method, environments in scores.items():
         for environment, seeds in environments.items():
             summaries.setdefault(environment, {})[method] = _summary(tuple(seeds.values()))

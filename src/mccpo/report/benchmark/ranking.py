@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import scipy
 
-from mccpo.evaluation import CONFIDENCE
+from mccpo.evaluation import CONFIDENCE, Summary
 from mccpo.report.benchmark.views import TIED, EnvironmentView, Measure, Pair
 from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
-from mccpo.runs.benchmark import Measured
 
 WORDS = ("ahead", "level", "behind")
 
@@ -102,7 +101,7 @@ def _rank(ours: Pair, environment: EnvironmentView, measure: Measure) -> int:
     return 1 + sum(pair.mean(measure) > ours.mean(measure) + TIED for pair in environment.ranked_by(measure))
 
 
-def interval(first: Measured, other: Measured) -> tuple[float, float] | None:
+def interval(first: Summary, other: Summary) -> tuple[float, float] | None:
     """Welch's interval of the difference of two means, whose spreads need not be alike."""
     difference, spread = first.mean - other.mean, (first.std, other.std)
     sizes = (len(first.per_seed), len(other.per_seed))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mccpo.evaluation import Summary
 from mccpo.report import numbers
 from mccpo.report.benchmark import cells as entry
 from mccpo.report.benchmark.ranking import level_count
@@ -15,7 +16,7 @@ from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.benchmark.words import status
 from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label, metric_label
-from mccpo.runs.benchmark import Measured, Optimum
+from mccpo.runs.benchmark import Optimum
 
 
 def methods(environment: EnvironmentView, kappas: Sequence[float]) -> Html:
@@ -122,7 +123,7 @@ def unseen(view: BenchmarkView, methods: Sequence[str]) -> Html:
     return entry.table(heads, rows, "unseen")
 
 
-def _asked(pair: Pair | None, met: Measured | None, share: Measured | None) -> Html:
+def _asked(pair: Pair | None, met: Summary | None, share: Summary | None) -> Html:
     if met is None:
         return entry.missing()
     seeds = numbers.of_seeds(met.per_seed) or numbers.share(met.mean)

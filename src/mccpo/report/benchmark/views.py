@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from mccpo.evaluation import hypervolume
-from mccpo.runs.benchmark import Cell, Measured, Optimum
+from mccpo.evaluation import Summary, hypervolume
+from mccpo.runs.benchmark import Cell, Optimum
 
 TIED = 1e-9  # scores that differ by less do so by rounding
 
@@ -50,8 +50,8 @@ class Pair:
 
     method: str
     cells: tuple[CellView, ...]
-    hypervolume: Measured | None
-    kept: Measured | None = None
+    hypervolume: Summary | None
+    kept: Summary | None = None
 
     @property
     def first(self) -> CellView:
@@ -80,7 +80,7 @@ class Pair:
     def seeds(self) -> int:
         return sum(cell.seeds for cell in self.cells)
 
-    def score(self, measure: Measure) -> Measured | None:
+    def score(self, measure: Measure) -> Summary | None:
         return self.hypervolume if measure == "hypervolume" else self.kept
 
     def mean(self, measure: Measure) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mccpo.methods import METHODS, GradientEntry, Setting
+from mccpo.methods import method_names as registered_names
 
 
 def method_names() -> list[str]:
-    """Every method that has a page: all but variants of others."""
-    return [name for name, entry in METHODS.items() if not entry.variant]
+    """Every method that has a page: ours, without the variants of others."""
+    return registered_names(variants=False, others=False)
 
 
 def method_about(name: str) -> str:

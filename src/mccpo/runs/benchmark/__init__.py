@@ -20,7 +20,6 @@ from mccpo.runs.benchmark.findings import (
     Profile,
     Winners,
 )
-from mccpo.runs.benchmark.measured import Measured
 from mccpo.runs.benchmark.problem import Anchor, NotRun, Optimum, ProblemRecord
 from mccpo.runs.benchmark.results import (
     NOT_A_BENCHMARK,
@@ -50,7 +49,6 @@ __all__ = [
     "Improvement",
     "InterquartileMean",
     "Leaders",
-    "Measured",
     "MethodRecord",
     "NotRun",
     "Optimum",

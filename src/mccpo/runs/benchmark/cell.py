@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from mccpo.evaluation import Summary
 from mccpo.runs.benchmark.fields import Fields, JsonObject
-from mccpo.runs.benchmark.measured import Measured
+from mccpo.runs.benchmark.summary import parse_summary
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Cell:
     folder: str
     seconds: float | None
     seeds_done: int
-    metrics: Mapping[str, Measured]
+    metrics: Mapping[str, Summary]
 
     @property
     def seeds_met(self) -> int:
@@ -40,7 +41,7 @@ class Cell:
 
     def as_json(self) -> JsonObject:
         head = {field.name: getattr(self, field.name) for field in fields(Cell) if field.name != "metrics"}
-        return head | {name: measured.as_json() for name, measured in self.metrics.items()}
+        return head | {name: summary.as_json() for name, summary in self.metrics.items()}
 
     @staticmethod
     def parse(raw: object) -> Cell:
@@ -56,5 +57,5 @@ class Cell:
             folder=entries.text("folder"),
             seconds=entries.optional_number("seconds"),
             seeds_done=entries.whole("seeds_done"),
-            metrics={name: Measured.parse(value) for name, value in metrics.items()},
+            metrics={name: parse_summary(value) for name, value in metrics.items()},
         )

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mccpo.evaluation import Summary
 from mccpo.runs.benchmark.cell import Cell
 from mccpo.runs.benchmark.fields import Fields, JsonObject, as_interval, as_list, as_number
-from mccpo.runs.benchmark.measured import Measured
+from mccpo.runs.benchmark.summary import parse_summary
 
-ByEnvironment: TypeAlias = Mapping[str, Mapping[str, Measured]]
+ByEnvironment: TypeAlias = Mapping[str, Mapping[str, Summary]]
 """A score over seeds, by environment and method."""
 
 
@@ -238,13 +239,13 @@ class Findings:
 
 def _scores_json(scores: ByEnvironment) -> JsonObject:
     return {
-        environment: {method: measured.as_json() for method, measured in methods.items()}
+        environment: {method: summary.as_json() for method, summary in methods.items()}
         for environment, methods in scores.items()
     }
 
 
 def _parse_scores(raw: Fields) -> ByEnvironment:
     return {
-        environment: {method: Measured.parse(measured) for method, measured in methods.raw.items()}
+        environment: {method: parse_summary(summary) for method, summary in methods.raw.items()}
         for environment, methods in raw.all_parts().items()
     }

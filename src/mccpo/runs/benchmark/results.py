@@ -9,17 +9,18 @@ from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
+from mccpo.evaluation import Summary, SummaryJson
 from mccpo.files import dump_json, read_json
 from mccpo.runs.benchmark.cell import Cell
 from mccpo.runs.benchmark.fields import Fields, JsonObject
 from mccpo.runs.benchmark.findings import Findings
-from mccpo.runs.benchmark.measured import Measured
 from mccpo.runs.benchmark.problem import NotRun, ProblemRecord, parse_environment
+from mccpo.runs.benchmark.summary import parse_summary
 
 RESULTS = "results.json"
 NOT_A_BENCHMARK = "name the folder of a benchmark"
 
-ByKappa: TypeAlias = Mapping[str, tuple[Measured | None, ...]]
+ByKappa: TypeAlias = Mapping[str, tuple[Summary | None, ...]]
 """Metrics by name, each with a value for every κ, None where there is none."""
 
 
@@ -211,12 +212,12 @@ def read_results(folder: Path) -> BenchmarkResults:
         raise InputError(f"{folder} is not a finished benchmark ({error!r})", fix=NOT_A_BENCHMARK) from error
 
 
-def _listed(values: tuple[Measured | None, ...]) -> list[JsonObject | None]:
-    return [None if measured is None else measured.as_json() for measured in values]
+def _listed(values: tuple[Summary | None, ...]) -> list[SummaryJson | None]:
+    return [None if summary is None else summary.as_json() for summary in values]
 
 
 def _by_kappa(raw: Fields) -> ByKappa:
     return {
-        metric: tuple(None if value is None else Measured.parse(value) for value in raw.items(metric))
+        metric: tuple(None if value is None else parse_summary(value) for value in raw.items(metric))
         for metric in raw.raw
     }
