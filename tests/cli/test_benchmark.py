@@ -82,7 +82,9 @@ def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
         sys.stdout.write("hello\n")
         return RandomReady()
 
-    monkeypatch.setitem(registry._OWN, "curriculum-order", registry.RuleEntry("curriculum-order", "", "", printing))
+    monkeypatch.setitem(
+        registry.METHODS._registered, "curriculum-order", registry.RuleEntry("curriculum-order", "", "", printing)
+    )
     arguments = ["--methods", "curriculum-order", "--envs", "gate", "--seeds", "1", "--json"]
     code, out, err = run(capsys, "benchmark", *arguments, "--out", str(tmp_path / "run"))
     assert code == 0, err

@@ -147,7 +147,7 @@ def test_outdated_pages_are_removed(tmp_path, monkeypatch):
 
 def test_a_docstring_without_a_part_is_refused(monkeypatch):
     entry = replace(METHODS["mc-cpo"], about="A method.\n\n**Problem:** none.\n")
-    monkeypatch.setitem(registry._OWN, "mc-cpo", entry)
+    monkeypatch.setitem(registry.METHODS._registered, "mc-cpo", entry)
     with pytest.raises(InputError, match="mc-cpo has no part 'Departures'"):
         method_page("mc-cpo", {})
 

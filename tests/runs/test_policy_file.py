@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import load_file, save
 
 from mccpo.errors import InputError, MccpoError
-from mccpo.policy import PolicyNetwork
-from mccpo.runs import StoredPolicies, read_policy_file, write_policy_file
+from mccpo.policy import GraphPolicyNetwork, PolicyNetwork
+from mccpo.runs import StoredPolicies, network_from_json, network_json, read_policy_file, write_policy_file
 
 NETWORK = PolicyNetwork(features=3, actions=2, signals=1, hidden=(4, 4))
 
@@ -20,7 +20,8 @@ def stored(part="a", method="mc-cpo", **other):
         "environment": "tutor-15",
         "environment_parameters": {"theta": 0.7},
         "actions": ["v0", "v1"],
-        "network": NETWORK,
+        "plain_network": network_json(NETWORK),
+        "network": network_json(NETWORK),
         "budgets": {"c2": 0.1},
         "anchor": {"ret": 3.0},
         "seed": 5,
@@ -93,7 +94,7 @@ def test_networks_that_cannot_be_are_refused(tmp_path, sizes):
     [
         (lambda rows: rows.astype(np.float64), "no rows of single-precision numbers"),
         (lambda rows: rows[:0], "no rows of single-precision numbers"),
-        (lambda rows: np.ascontiguousarray(rows[:, :-1]), "do not fit its network"),
+        (lambda rows: np.ascontiguousarray(rows[:, :-1]), "do not fit their network"),
     ],
 )
 def test_parameters_that_do_not_fit_are_refused(tmp_path, spoil, line):
@@ -105,3 +106,24 @@ def test_parameters_that_do_not_fit_are_refused(tmp_path, spoil, line):
     (tmp_path / "policies.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=line):
         read_policy_file(tmp_path)
+
+
+def test_policies_of_a_rule_have_no_network(tmp_path):
+    write_policy_file(
+        tmp_path, [stored(), stored(method="zpdes", network=None, parameters=np.zeros((2, 0), np.float32))]
+    )
+    plain, rule = read_policy_file(tmp_path).policies
+    assert plain.network == network_json(NETWORK)
+    assert (rule.network, rule.parameters.shape) == (None, (2, 0))
+
+
+def test_a_network_of_another_kind_says_so(tmp_path):
+    graph = GraphPolicyNetwork(3, 2, 1, (4, 4), concepts=2, edges=((0, 1),), blocks=((0, 1),), fixed=((0.2,), (0.9,)))
+    rows = np.zeros((2, graph.size), np.float32)
+    told = stored(method="ccpo", network={"kind": "knots"}, parameters=rows, kappa=0.7)
+    write_policy_file(tmp_path, [stored(method="gits", network=network_json(graph), parameters=rows), told])
+    gits, ccpo = read_policy_file(tmp_path).policies
+    assert network_from_json(gits.network) == graph
+    assert ccpo.kappa == 0.7
+    with pytest.raises(InputError, match="which only training runs"):
+        network_from_json(ccpo.network)

@@ -231,7 +231,17 @@ def _stored(
     )
     if stored.parameters.ndim != 2 or stored.parameters.dtype != np.float32 or not len(stored.parameters):
         raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=fix)
+    network_from_json(stored.plain_network)  # refuses what is none
+    if (size := _size(stored.network)) is not None and stored.parameters.shape[1] != size:
+        raise InputError(f"the policies of {name} do not fit their network", fix=fix)
     return stored
+
+
+def _size(network: Mapping[str, Json] | None) -> int | None:
+    """How many parameters a network has; none of a rule, and not known of one that only training runs."""
+    if network is None:
+        return 0
+    return network_from_json(network).size if network.get("kind", PolicyNetwork.kind) in _NETWORKS else None
 
 
 def digest(folder: Path) -> str:
