@@ -57,9 +57,9 @@ def reproduce(
 
 def suited(table: str, options: Options) -> Options:
     """The options as one table of all takes them: the length of training that is not counted its way is left out."""
-    from mccpo.experiments import BY_EPISODES
+    from mccpo.experiments import TABLES
 
-    return replace(options, steps=None) if table in BY_EPISODES else replace(options, episodes=None)
+    return replace(options, episodes=None) if TABLES[table].finite is None else replace(options, steps=None)
 
 
 def _produce(table: str, options: Options, session: Session) -> Produced:
@@ -70,10 +70,10 @@ def _produce(table: str, options: Options, session: Session) -> Produced:
 
 def _check(table: str, options: Options) -> None:
     """Refuses a length of training that a table would refuse, before another one is trained."""
-    from mccpo.experiments import BY_EPISODES
+    from mccpo.experiments import TABLES
 
-    own = suited(table, options)
-    if table in BY_EPISODES:
-        own.plan(BY_EPISODES[table]())
+    own, finite = suited(table, options), TABLES[table].finite
+    if finite is not None:
+        own.plan(finite())
     else:
         own.neural_plan(table)

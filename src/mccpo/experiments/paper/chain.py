@@ -9,6 +9,7 @@ from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, solved_setting
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Results, TradeOff
 
 NOTE_BUDGET = (
@@ -28,6 +29,7 @@ NOTE_POST_HOC = (
 )
 
 
+@register_table("chain", finite=Chain)
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one budget."""
     env = make("chain", **options.parameters)

@@ -8,6 +8,7 @@ from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import BudgetedProblem, pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, solved_setting
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Results
 
 ENVIRONMENT = (
@@ -25,6 +26,7 @@ NOTE_MULTIPLIER = (
 )
 
 
+@register_table("gate", finite=Gate)
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one R."""
     env = make("gate", **options.parameters)

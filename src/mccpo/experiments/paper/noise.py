@@ -21,6 +21,7 @@ from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.tutor import PAPER_KAPPA
 from mccpo.experiments.problem import Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, met, neural_protocol
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Noise, NoiseClaim, NoiseKinds, NoiseLevel, Results, Row, Rows, Setting, means_of
 
 ENVIRONMENTS = ("tutor-15", "tutor-15-bkt")
@@ -64,6 +65,7 @@ KINDS: dict[str, dict[float, Level]] = {
 }
 
 
+@register_table("noise")
 def produce(options: Options, session: Session) -> Produced:
     """Trains on each environment at each κ, and evaluates the policies at every level."""
     if options.budgets:

@@ -11,6 +11,7 @@ from mccpo.experiments.finite import Outcome, run
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.problem import BudgetedProblem, pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, protocol
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Instance, Results, Row, Rows, Setting
 
 INSTANCES = 20
@@ -26,6 +27,7 @@ NOTE = (
 )
 
 
+@register_table("random-finite", finite=RandomFinite)
 def produce(options: Options, session: Session) -> Produced:
     """Trains on the first instances on which both budgets bind and sums up over all runs."""
     if "instance" in options.parameters:

@@ -10,11 +10,13 @@ from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.gate import ENVIRONMENT, NOTE_MULTIPLIER, NOTE_POST_HOC, is_the_papers, solve_at
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, protocol, solved_setting
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Results, Setting
 
 REWARDS = (0.5, 0.6, 0.7)
 
 
+@register_table("reward-gap", finite=Gate)
 def produce(options: Options, session: Session) -> Produced:
     """Runs the gate at R = 0.5, 0.6 and 0.7."""
     if "R" in options.parameters:

@@ -19,6 +19,7 @@ from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import ANCHOR, Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, met, neural_protocol
+from mccpo.experiments.tables import register_table
 from mccpo.experiments.training import Trained
 from mccpo.methods import MethodSpec, method_spec
 from mccpo.runs.results import FrontPoint, Fronts, Results, Row, Rows, Search, Setting, TradeOff, means_of
@@ -80,6 +81,7 @@ class Study:
         return {_label(self.environment, kappa): self.title if kappa == first else "" for kappa in self.budgets}
 
 
+@register_table("shaping")
 def produce(options: Options, session: Session) -> Produced:
     """Trains every method and weight on each environment, and MC-CPO at every κ."""
     if options.budgets:

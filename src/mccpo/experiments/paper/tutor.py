@@ -14,6 +14,7 @@ from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
+from mccpo.experiments.tables import register_table
 from mccpo.runs.results import Results, Setting
 
 PAPER_KAPPA = 1.02
@@ -68,5 +69,5 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
     return Produced(results, curves)
 
 
-tutor_15 = partial(produce, "tutor-15", ("tutor-15-bkt",))
-tutor_25 = partial(produce, "tutor-25", ())
+register_table("tutor-15")(partial(produce, "tutor-15", ("tutor-15-bkt",)))
+register_table("tutor-25")(partial(produce, "tutor-25", ()))
