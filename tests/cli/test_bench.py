@@ -164,22 +164,19 @@ def test_a_wrong_part_is_one_line_and_exit_2(call, culprit, capsys):
 
 
 STAGES = {"read": 2.0, "write": 0.2, "mastery": 0.3, "episodes": 0.1, "audit": 0.4}
-LOGS = {
-    "cores": 2,
-    "rounds": 3,
-    "sizes": [
-        {
-            "rows": 1_000_000,
-            "learners": 4484,
-            "polars": {"seconds": 1.5, "cpu_seconds": 2.0, "peak_gib": 0.3},
-            "mccpo": {"seconds": 3.0, "stages": STAGES, "cpu_seconds": 4.4, "peak_gib": 0.5},
-            "ratio": 2.0,
-            "cpu_ratio": 2.2,
-        }
-    ],
-    "linear": False,
-    "pandas": {"rows": 1_000_000, "seconds": 90.0, "ratio": 30.0, "equal": False, "differences": ["n: 3 and 4"]},
-}
+LOGS = bench_logs.LogsBench(
+    cores=2,
+    rounds=3,
+    sizes=(
+        bench_logs.SizeResult(
+            2_000, 9, bench_logs.PipelineRun(0.01, 0.01, 0.1), bench_logs.PipelineRun(0.002, 0.002, 0.1, STAGES)
+        ),
+        bench_logs.SizeResult(
+            1_000_000, 4484, bench_logs.PipelineRun(1.5, 2.0, 0.3), bench_logs.PipelineRun(3.0, 4.4, 0.5, STAGES)
+        ),
+    ),
+    pandas=bench_logs.PandasResult(1_000_000, 90.0, 30.0, ["n: 3 and 4"]),
+)
 
 
 def test_the_logs_bench_as_text(monkeypatch, capsys):
@@ -195,7 +192,7 @@ def test_the_logs_bench_as_text(monkeypatch, capsys):
     assert "time grows FASTER THAN linearly in rows" in lines
     assert "pandas at 1,000,000 rows: 90.0 s, mccpo is 30.0 times as fast, OTHER RESULTS (n: 3 and 4)" in lines
     assert main(["bench", "logs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == LOGS
+    assert json.loads(capsys.readouterr().out) == LOGS.as_json()
     assert calls[1] == bench_logs.ROWS
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
+from mccpo.curriculum import render_json
 from mccpo.env import make
 from mccpo.logs import load, read_table
 from mccpo.serve.api import Settings, create_app

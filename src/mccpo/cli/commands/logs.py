@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -47,6 +48,41 @@ MostFlag: TypeAlias = Annotated[
     float | None, Parameter(help="The share of rejected rows above which reading stops; 0.01 by default.")
 ]
 
+
+@dataclass(frozen=True, kw_only=True)
+class LogReading:
+    """The flags of every command that reads a log with its account; `LogFlags` is the type of its parameter."""
+
+    format: FormatFlag = None
+    map: MapFlag = None
+    delimiter: DelimiterFlag = None
+    encoding: EncodingFlag = None
+    model: ModelFlag = None
+    most_rejected: MostFlag = None
+
+    @property
+    def options(self) -> ReadOptions:
+        """What the flags say about a file beyond its format."""
+        from mccpo.logs import ReadOptions
+
+        delimiter = "\t" if self.delimiter == _TAB else self.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+            raise InputError(f"--delimiter is {delimiter!r}", fix="give one character, or the word tab")
+        return ReadOptions(delimiter, self.encoding, parse_pairs(self.map or [], "--map", str), self.model)
+
+    def load(self, file: Path) -> Logs:
+        """Reads the log."""
+        from mccpo.logs import MOST_REJECTED, SOURCES, load
+
+        options = self.options
+        if self.format is None:
+            raise InputError("no --format is given", fix=f"choose from {', '.join(SOURCES)}")
+        most = MOST_REJECTED if self.most_rejected is None else self.most_rejected
+        return load(file, self.format, options, most_rejected=most)
+
+
+LogFlags: TypeAlias = Annotated[LogReading, Parameter(name="*")]
+
 logs = App(name="logs", help="Check and convert logs of learners, and make up some.")
 
 
@@ -55,12 +91,7 @@ def check(
     file: Path,
     /,
     *,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     out: Path | None = None,
     json: JsonFlag = False,
 ) -> None:
@@ -73,7 +104,7 @@ def check(
     out
         A folder to keep the account (account.json) and the rejected rows (rejects.csv: line, reason, columns) in.
     """
-    read = _load(file, format, read_options(map, delimiter, encoding, model), most_rejected)
+    read = flags.load(file)
     result = _account(read)
     if out is not None:
         account, rejects = out / "account.json", out / "rejects.csv"
@@ -90,12 +121,7 @@ def convert(
     /,
     *,
     out: Path,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     json: JsonFlag = False,
 ) -> None:
     """Write the canonical table of a log, which every other command reads without being told a format.
@@ -112,7 +138,7 @@ def convert(
 
     account, rejects = out.with_suffix(".account.json"), out.with_suffix(".rejects.csv")
     check_table("--out", out, file, account, rejects)
-    read = _load(file, format, read_options(map, delimiter, encoding, model), most_rejected)
+    read = flags.load(file)
     with files.replacing(out) as scratch:  # in place last: there is never a table that does not say what it lacks
         write_table(read.table, scratch)
         _write_account(read, account, rejects)
@@ -161,19 +187,6 @@ def generate(
     emit(result, as_json=json, text=lambda: "\n".join(_made_text(result)))
 
 
-def read_options(
-    mapping: list[str] | None, delimiter: str | None = None, encoding: str | None = None, model: str | None = None
-) -> ReadOptions:
-    """What the flags say about a file beyond its format."""
-    from mccpo.logs import ReadOptions
-
-    if delimiter == _TAB:
-        delimiter = "\t"
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
-        raise InputError(f"--delimiter is {delimiter!r}", fix="give one character, or the word tab")
-    return ReadOptions(delimiter, encoding, parse_pairs(mapping or [], "--map", str), model)
-
-
 def check_table(flag: str, table: Path, log: Path, *beside: Path) -> None:
     """Refuses a place for a table that is no parquet file, or where it, or what goes beside it, would be the log."""
     if table.suffix.lower() != ".parquet":
@@ -183,14 +196,6 @@ def check_table(flag: str, table: Path, log: Path, *beside: Path) -> None:
             raise InputError(f"{flag} would write {path}, which is a folder", fix="choose another name")
         if path.exists() and log.exists() and path.samefile(log):
             raise InputError(f"{flag} would overwrite {log}", fix="choose another name")
-
-
-def _load(file: Path, format: str | None, options: ReadOptions, most_rejected: float | None) -> Logs:
-    from mccpo.logs import MOST_REJECTED, SOURCES, load
-
-    if format is None:
-        raise InputError("no --format is given", fix=f"choose from {', '.join(SOURCES)}")
-    return load(file, format, options, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
 
 
 def _account(read: Logs) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.logs import DelimiterFlag, EncodingFlag, FormatFlag, MapFlag, ModelFlag, MostFlag, read_options
+from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.errors import InputError
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from mccpo.curriculum import RawGraph
     from mccpo.experiments.prepare import LogOrigin, PreparedDocument
-    from mccpo.logs import ReadOptions
 
 
 def prepare(
@@ -33,12 +32,7 @@ def prepare(
         Path | None,
         Parameter(help="A CSV of item,concept that says which concept of the graph each concept of the logs is in."),
     ] = None,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     minimum: Annotated[WholeNumber, Parameter(help="Events on the graph that a learner must have.")] = 30,
     episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
@@ -60,23 +54,22 @@ def prepare(
     check_folder(out)
     parts = None if members is None else _members(members)
     stated = None if graph is None else _stated(graph)
-    table, origin = _table(logs, format, read_options(map, delimiter, encoding, model), most_rejected)
+    table, origin = _table(logs, flags)
     prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin)
     prepared.write(out)
     result = {"prepared": str(out), **prepared.document.as_json()}
     emit(result, as_json=json, text=lambda: "\n".join(_text(out, prepared.document)))
 
 
-def _table(
-    logs: Path, format: str | None, options: ReadOptions, most_rejected: float | None
-) -> tuple[pl.DataFrame, LogOrigin]:
+def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
     from mccpo.experiments.prepare import LogOrigin
-    from mccpo.logs import MOST_REJECTED, load, read_table
+    from mccpo.logs import read_table
 
-    if format is None:
+    if flags.format is None:
+        _ = flags.options  # flags that make no sense are refused, needed or not
         return read_table(logs), LogOrigin(logs.name)
-    read = load(logs, format, options, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
-    return read.table, LogOrigin(logs.name, format, read.account)
+    read = flags.load(logs)
+    return read.table, LogOrigin(logs.name, flags.format, read.account)
 
 
 def _stated(path: Path) -> RawGraph:
