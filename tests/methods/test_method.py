@@ -19,8 +19,8 @@ from mccpo.methods import (
     method_arrays,
     method_spec,
 )
-from mccpo.methods.mc_cpo.spec import FILTERS
 from mccpo.methods.mc_cpo.tabular import rollout
+from mccpo.policy import FILTERS
 
 FINITE = [
     name
@@ -47,7 +47,7 @@ def test_every_method_of_the_family_plays_on_every_finite_environment(name, on):
     assert spec.name == name
     method = method_arrays(method_spec(name), env)
     assert method.shaping.shape == (len(env.cost_names),)
-    assert FILTERS[int(method.filter)] == (env.filter if spec.filter == "environment" else spec.filter)
+    assert list(FILTERS)[int(method.filter)] == (env.filter if spec.filter == "environment" else spec.filter)
     episodes = PLAY[on](method)
     assert np.isfinite(episodes.signals).all()
     assert bool(episodes.unready.any()) == (not spec.masked)
