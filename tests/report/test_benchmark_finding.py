@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
+from mccpo.evaluation import summarise
 from mccpo.report.benchmark.finding import finding, verdict
 from mccpo.report.benchmark.page import render
 from mccpo.report.benchmark.ranking import compare_ours, interval, level_text, level_with
@@ -18,9 +19,9 @@ from .benchmark_folder import SEEDS, made_up, view_from
 from .benchmark_page import Tables
 
 
-def summarise(seeds):
+def summary_json(seeds):
     """A summary as results of a benchmark have it."""
-    return evaluation.summarise(seeds).as_json()
+    return summarise(seeds).as_json()
 
 
 @pytest.fixture(scope="module")
@@ -84,32 +85,32 @@ def test_no_overall_rank_is_claimed_within_chance(results, theirs, rank):
 
 def test_lead_within_chance_is_level(results):
     results["hypervolume"]["chain"] = {
-        "mc-cpo": summarise([0.8, 0.81, 0.82]),
-        "cpo": summarise([0.79, 0.8, 0.83]),
-        "focops": summarise([0.7, 0.8, 0.9]),
-        "rcpo": summarise([0.1, 0.1, 0.1]),
+        "mc-cpo": summary_json([0.8, 0.81, 0.82]),
+        "cpo": summary_json([0.79, 0.8, 0.83]),
+        "focops": summary_json([0.7, 0.8, 0.9]),
+        "rcpo": summary_json([0.1, 0.1, 0.1]),
     }
     environment = environment_of(results, "chain")
     assert [pair.method for pair in level_with(environment.ranked)] == ["cpo", "focops"]
     assert "is that of MC-CPO: 0.810, level with CPO and 1 more." in told_of(results, "chain")
     assert "chain (level with CPO and 1 more)" in finding(view_from(results))[0]
-    results["hypervolume"]["chain"]["lyapunov-lp"] = summarise([0.808] * 3)
+    results["hypervolume"]["chain"]["lyapunov-lp"] = summary_json([0.808] * 3)
     told = level_text(environment_of(results, "chain").ranked)
     assert told == "level with Exact Lyapunov, which is given the model, and 2 more"
 
 
 def test_single_seeds_are_never_level(results):
-    results["hypervolume"]["chain"] = {"mc-cpo": summarise([0.8]), "cpo": summarise([0.79])}
+    results["hypervolume"]["chain"] = {"mc-cpo": summary_json([0.8]), "cpo": summary_json([0.79])}
     assert level_text(environment_of(results, "chain").ranked) == ""
 
 
 def test_names_who_keeps_most(results):
-    results["kept"]["chain"] = {"cpo": summarise([0.9, 0.91, 0.92]), "mc-cpo": summarise([0.6, 0.6, 0.6])}
+    results["kept"]["chain"] = {"cpo": summary_json([0.9, 0.91, 0.92]), "mc-cpo": summary_json([0.6, 0.6, 0.6])}
     environment = environment_of(results, "chain")
     assert told_of(results, "chain").endswith("Most of the return is kept within the budgets by CPO: 0.910.")
     assert compare_ours(environment).kept_rank == 2
     assert compare_ours(environment).position.endswith(f" of {compare_ours(environment).of}; by kept 2")
-    results["kept"]["chain"]["mc-cpo"] = summarise([0.99, 0.99, 0.99])
+    results["kept"]["chain"]["mc-cpo"] = summary_json([0.99, 0.99, 0.99])
     ranked = compare_ours(environment_of(results, "chain"))
     assert ranked.position == f"1 of {ranked.of}"  # as by the hypervolume
 
@@ -123,7 +124,7 @@ def test_names_where_ours_misses_a_budget(results):
 
 def test_names_leader_that_is_given_the_model(results):
     ours = results["hypervolume"]["chain"]["mc-cpo"]
-    more = summarise([value + 0.1 for value in ours["per_seed"]])
+    more = summary_json([value + 0.1 for value in ours["per_seed"]])
     results["hypervolume"]["chain"]["lyapunov-lp"] = more
     stands = finding(view_from(results))[1]
     assert "to a method that is given the model on" in stands
@@ -180,7 +181,7 @@ def test_a_tie_has_several_winners(results):
 
 
 def test_zero_hypervolume_is_never_best(results):
-    nothing = summarise([0.0] * SEEDS)
+    nothing = summary_json([0.0] * SEEDS)
     results["hypervolume"]["chain"] = dict.fromkeys(results["hypervolume"]["chain"], nothing)
     environment = environment_of(results, "chain")
     assert environment.pair("mc-cpo").safe
@@ -226,7 +227,7 @@ def test_difference_interval_is_welch():
 def test_ahead_level_and_behind(results, others, word):
     volumes = results["hypervolume"]["chain"]
     ours = volumes["mc-cpo"]
-    results["hypervolume"]["chain"] = {"mc-cpo": ours, "cpo": ours if others is None else summarise(others)}
+    results["hypervolume"]["chain"] = {"mc-cpo": ours, "cpo": ours if others is None else summary_json(others)}
     found = compare_ours(environment_of(results, "chain"))
     assert (found.word, found.of, found.other.method) == (word, 2, "cpo")
     assert found.rank == 1 + (found.difference < 0)
@@ -237,7 +238,7 @@ def test_interval_without_spread_is_the_difference():
 
 
 def test_single_seed_has_no_interval(results):
-    results["hypervolume"]["chain"] = {method: summarise([0.5 + at]) for at, method in enumerate(("cpo", "mc-cpo"))}
+    results["hypervolume"]["chain"] = {method: summary_json([0.5 + at]) for at, method in enumerate(("cpo", "mc-cpo"))}
     found = compare_ours(environment_of(results, "chain"))
     assert (found.interval, found.word, found.difference) == (None, "", 1.0)
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from safetensors.numpy import load_file
 
-from mccpo.env import TrainTest, make
+from mccpo.env import Gate, TrainTest, make
 from mccpo.errors import InputError
 from mccpo.evaluation import hypervolume
 from mccpo.exact import Values
@@ -132,6 +132,18 @@ def test_pairs_are_runs_with_policies(folder, rows, method):
 def test_failed_pairs_have_no_policies(folder, rows):
     for method in ("diverging", "crashing"):
         assert {path.name for path in (folder / "cells/gate" / method).iterdir()} == {"manifest.json", "results.json"}
+
+
+def test_an_environment_that_cannot_be_built_again_is_run_all_the_same(small, tmp_path):
+    class Unregistered(Gate):
+        pass
+
+    asked = Benchmark(
+        "tiny", ("random-ready",), ("gate",), small, open=lambda *_: TrainTest(env := Unregistered(), env)
+    )
+    results = run(tmp_path, asked, Session())
+    assert {cell.status for cell in results.findings.cells} == {"done"}
+    assert not list((tmp_path / "cells/gate/random-ready").glob("policies*"))
 
 
 def test_a_solver_keeps_its_tables(folder, rows):

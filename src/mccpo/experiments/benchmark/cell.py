@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mccpo.env import describe_environment
+from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -47,8 +49,12 @@ def as_table(problem: Problem, trial: Trial, protocol: Protocol) -> Results | No
 def policies_of(
     problem: Problem, trial: Trial, load: Callable[[str], MethodEntry], protocol: Protocol
 ) -> list[Policies]:
-    """The policies of a pair as a run keeps them; none where it came to nothing, or is a table of states."""
-    if trial.status != "done" or trial.kind not in ("learner", "tutor"):
+    """The policies of a pair as a run keeps them.
+
+    There are none where it came to nothing, is a table of states, or could not be played again, since its environment
+    is none that can be built from its parameters.
+    """
+    if trial.status != "done" or trial.kind not in ("learner", "tutor") or not _is_described(problem):
         return []
     entry = load(trial.method)
     spec = MethodSpec(trial.method, masked=True)
@@ -75,6 +81,15 @@ def policies_of(
             )
         )
     return saved
+
+
+def _is_described(problem: Problem) -> bool:
+    """Whether the environment can be built again from what a run keeps of it."""
+    try:
+        describe_environment(problem.env)
+    except InputError:
+        return False
+    return True
 
 
 def _row(problem: Problem, trial: Trial, kappa: float) -> Row:

@@ -33,7 +33,7 @@ def unseen_rows(problem: Problem, trial: Trial) -> list[Row]:
 
 
 def rows_not_run(environment: str, method: str, kind: str, why: str, protocol: Protocol) -> list[Row]:
-    """The rows of a method on an environment that there is no data for, or that cannot be problem."""
+    """The rows of a method on an environment that there is no data for, or that cannot be posed."""
     return [
         Row(environment, method, kind, kappa, seed, "does not apply", why, "{}", "", None, {}, None)
         for kappa in protocol.kappa

@@ -6,8 +6,9 @@ results.json, rows.parquet               what came out so far, rewritten after e
                                          processes share the pairs, when all of them have ended
 cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
 cells/ENVIRONMENT/METHOD/manifest.json   the pair's own account, written when the pair is finished
-cells/ENVIRONMENT/METHOD/results.json    its settings, search, values and rows
-cells/ENVIRONMENT/METHOD/policies.safetensors
+cells/ENVIRONMENT/METHOD/results.json    its settings, search, values, rows and table
+cells/ENVIRONMENT/METHOD/policies.json, policies.safetensors
+                                         its policies, as every run keeps them; of a solver tables.safetensors
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class _SoFar:
         self.environments[problem.name] = problem_record(problem, self.benchmark.protocol)
 
     def add_not_run(self, environment: str, why: str) -> None:
-        """Adds an environment that there is no data for, or that cannot be problem."""
+        """Adds an environment that there is no data for, or that cannot be posed."""
         self.environments[environment] = NotRun(why)
         for method in self.benchmark.methods:
             kind = kind_of(self.benchmark, method)
