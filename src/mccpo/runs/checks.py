@@ -56,6 +56,15 @@ def as_numbers(raw: object, where: str) -> dict[str, float]:
     }
 
 
+def as_counts(raw: object, where: str) -> dict[str, float]:
+    """Numbers by name, of which those that are whole stay whole: counts, and means beside them."""
+    entries = as_mapping(raw, where)
+    return {
+        name: entries[name] if isinstance(entries[name], int) else value
+        for name, value in as_numbers(raw, where).items()
+    }
+
+
 def as_optional_number(raw: object, where: str) -> float | None:
     """A finite number, or None for nothing."""
     return None if raw is None else as_number(raw, where)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mccpo.runs.checks import Json, as_list, as_mapping, as_number, as_numbers, as_optional_number, as_whole, stated
+from mccpo.runs.checks import (
+    Json,
+    as_counts,
+    as_list,
+    as_mapping,
+    as_number,
+    as_numbers,
+    as_optional_number,
+    as_whole,
+    stated,
+)
 
 
 @dataclass(frozen=True)
@@ -14,8 +24,8 @@ class Decoupling:
     measure: str
     population: str
     of: str
-    events: float
-    analysed: float
+    events: int
+    analysed: int
     learners: int | None
     rate: float | None
     low: float | None
@@ -38,8 +48,8 @@ class Decoupling:
             measure=str(entries.get("measure")),
             population=str(entries.get("population")),
             of=str(entries.get("of")),
-            events=as_number(entries.get("events"), f"{where}, events"),
-            analysed=as_number(entries.get("analysed"), f"{where}, analysed"),
+            events=round(as_number(entries.get("events"), f"{where}, events")),
+            analysed=round(as_number(entries.get("analysed"), f"{where}, analysed")),
             learners=as_whole(entries.get("learners"), f"{where}, learners"),
             rate=as_optional_number(entries.get("rate"), f"{where}, rate"),
             low=as_optional_number(entries.get("low"), f"{where}, low"),
@@ -109,9 +119,9 @@ class FromLogs:
         rates = as_list(entries.get("decoupling"), f"{where}, decoupling")
         return cls(
             graph=graph,
-            events=as_numbers(entries.get("events"), f"{where}, events"),
-            episodes=as_numbers(entries.get("episodes"), f"{where}, episodes"),
-            learners=as_numbers(entries.get("learners"), f"{where}, learners"),
+            events=as_counts(entries.get("events"), f"{where}, events"),
+            episodes=as_counts(entries.get("episodes"), f"{where}, episodes"),
+            learners=as_counts(entries.get("learners"), f"{where}, learners"),
             engagement=engagement,
             account=None if account is None else as_mapping(account, f"{where}, account"),
             decoupling=tuple(Decoupling.parse(rate, f"{where}, decoupling") for rate in rates),
