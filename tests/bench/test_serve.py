@@ -141,6 +141,7 @@ def test_every_bar_can_be_missed(name, value, words):
     assert words in found
 
 
+@pytest.mark.slow
 def test_a_small_load_from_start_to_replay(run_of, monkeypatch):
     monkeypatch.setattr(bench, "CONNECTIONS", 4)
     monkeypatch.setattr(bench, "ROUNDS", 2)

@@ -134,6 +134,7 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_run(capsys, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same(capsys, tmp_path):
     alone, shared = (tmp_path / name for name in ("alone", "shared"))
     assert run(capsys, *QUICK, "--out", str(alone))[0] == 0

@@ -239,6 +239,7 @@ def programs(cache: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in cache.glob("programs-*/*")}
 
 
+@pytest.mark.slow
 def test_a_second_run_compiles_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCCPO_CACHE", str(tmp_path / "cache"))
     call = [*CALL, "compare", "gate", "--seeds", "1", "--episodes", "80", "--methods", "mc-cpo", "--json"]

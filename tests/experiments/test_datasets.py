@@ -134,7 +134,15 @@ WITHOUT = {
 """Data sets that no environment can be made of as they are, and why."""
 
 
-@pytest.mark.parametrize("dataset", REAL, ids=lambda dataset: dataset.file)
+QUICK = 5
+"""Every so many-th data set is tried each time, all of them by `make test-all`."""
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [pytest.param(dataset, marks=() if at % QUICK == 0 else pytest.mark.slow) for at, dataset in enumerate(REAL)],
+    ids=lambda dataset: dataset.file,
+)
 def test_a_public_data_set_becomes_an_environment_or_says_why_not(dataset):
     table = opened(dataset).table
     why = WITHOUT.get(dataset.file, "")

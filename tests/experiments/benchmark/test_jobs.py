@@ -156,6 +156,7 @@ def test_an_environment_that_ends_its_process_is_left(asked, tmp_path):
     assert {cell.environment: cell.status for cell in results.findings.cells}["gate"] == "done"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_no_fault_of_the_method(asked, tmp_path):
     """It stops, and is tried again: a pair that says it crashed would stay so."""
     (tmp_path / "cells").mkdir()

@@ -45,7 +45,15 @@ def same_bits(one, other):
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(leaves(one), leaves(other), strict=True))
 
 
-@pytest.mark.parametrize("rival", PLAIN, ids=lambda rival: rival.name)
+# Their mechanisms have tests of their own, and they share the rest with the others.
+AS_OTHERS = (RCPO, PIDLagrangian, FOCOPS, P3O, KGA2C)
+
+
+@pytest.mark.parametrize(
+    "rival",
+    [pytest.param(rival, marks=pytest.mark.slow if rival in AS_OTHERS else ()) for rival in PLAIN],
+    ids=lambda rival: rival.name,
+)
 def test_a_rival_trains_within_the_mask_repeats_and_resumes(rival):
     """With three budgets, one and none, which are numbers of one program."""
     variants = [Variant(rival(), budgets) for budgets in ({"c2": 0.1, "c3": 0.2, "c4": 0.3}, {"c4": 0.3}, {})]

@@ -19,6 +19,8 @@ import pytest
 
 from mccpo.bench.serve import servers
 from mccpo.env import make
+from mccpo.errors import InputError
+from mccpo.serve.policy import load_release
 from mccpo.serve.record import Store, verify
 
 QUICK = "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'busy_timeout=100'); "
@@ -128,8 +130,14 @@ def cut(path):
 
 @pytest.mark.parametrize("file", ["policies.safetensors", "policies.json"])
 @pytest.mark.parametrize("damage", [flip, cut, os.remove])
-def test_a_corrupted_run_is_refused_at_start_and_leaves_no_record(run, damage, file):
+def test_a_corrupted_run_is_refused(run, damage, file):
     damage(run / file)
+    with pytest.raises(InputError, match="policies"):
+        load_release(run)
+
+
+def test_what_is_refused_at_start_leaves_no_record(run):
+    flip(run / "policies.safetensors")
     assert "policies" in refused("serve", run, "--port", "0")
     assert not (run / "decisions.db").exists()
 
@@ -181,7 +189,11 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize("limit", FULL.values(), ids=FULL.keys())
+@pytest.mark.parametrize(
+    "limit",
+    [FULL["no page is free"], pytest.param(FULL["no file may grow"], marks=pytest.mark.slow)],
+    ids=["no page is free", "no file may grow"],
+)
 def test_a_full_disk_is_a_503_and_nothing_that_was_acknowledged_is_lost(run, tmp_path, limit):
     """A bound on the size of files, or of the database, which the service meets as it would a full disk."""
     record = tmp_path / "record.db"
