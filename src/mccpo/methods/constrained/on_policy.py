@@ -1,7 +1,7 @@
 """What constrained methods share: masked play, a critic per reward and cost, finished episodes; not how they improve.
 
-Such a method is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own: the
-mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
+Such a method is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own:
+the mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
 compares them compares mechanisms.
 """
 
