@@ -28,9 +28,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from mccpo.env import Environment, autoreset_step, make
 from mccpo.experiments.benchmark import measure, write_agent_rows
-from mccpo.methods import METHODS, NeuralPlan, evaluate_neural, train_neural
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.settings import PPOSettings
+from mccpo.methods import NeuralPlan, PPOSettings, Sizes, evaluate_neural, method_spec, train_neural
 
 SIZES, SETTINGS = Sizes(), PPOSettings()
 
@@ -139,7 +137,7 @@ def acting(agent: MaskablePPO, *, masked: bool) -> Any:
 
 def compare(env: Environment[Any], steps: int, theirs: list[float], seeds: int) -> str:
     """Our unconstrained PPO beside theirs."""
-    free = METHODS["unconstrained"]
+    free = method_spec("unconstrained")
     runs = train_neural(env, [free], {}, NeuralPlan(steps, seeds))
     ours = evaluate_neural(env, [free], runs.selected, episodes=200, seed=0).ret[0].mean(axis=-1)
     apart = float(np.mean(ours) - np.mean(theirs))

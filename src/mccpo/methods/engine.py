@@ -78,7 +78,7 @@ def as_arrays(tree: Any) -> Any:
 def check_methods(methods: Sequence[MethodSpec]) -> Sequence[MethodSpec]:
     """The methods, of which there must be one at least."""
     if not methods:
-        raise InputError("no method is given", fix='give one or more, such as METHODS["mc-cpo"]')
+        raise InputError("no method is given", fix='give one or more, such as method_spec("mc-cpo")')
     return methods
 
 

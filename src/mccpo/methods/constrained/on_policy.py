@@ -1,7 +1,7 @@
-"""What the rivals that learn share: masked play, a critic per reward and cost, finished episodes; not how they improve.
+"""What constrained methods share: masked play, a critic per reward and cost, finished episodes; not how they improve.
 
-A rival is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own: the
-mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
+Such a method is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own:
+the mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
 compares them compares mechanisms.
 """
 
@@ -94,7 +94,7 @@ class Context(NamedTuple):
 
 
 class OnPolicy(GradientMethod):
-    """A rival that plays with its policy, and improves the policy by what it saw."""
+    """A method that plays with its policy, and improves the policy by what it saw."""
 
     def own(self, env: Environment[Any], key: PRNGKeyArray) -> Any:
         """What the method keeps beside its policy, before the first iteration: a tree of arrays.

@@ -18,8 +18,8 @@ from mccpo.methods.episodes import Policy
 def tabulate(env: Environment[Any], actor: Policy) -> Float[np.ndarray, "states actions+1"]:
     """One row of probabilities for each of the environment's state numbers, the no-op's last.
 
-    It is what `mccpo.evaluation.measure` takes, so that a rule or a learnt policy can be judged exactly. An actor that
-    remembers has no such table, since what it does depends on more than the state.
+    It is what `mccpo.evaluation.policy.measure` takes, so that a rule or a learnt policy is evaluated exactly. A policy
+    that remembers has no such table, since what it does depends on more than the state.
     """
     if not isinstance(env, FiniteEnvironment):
         raise DoesNotApply(f"{env.name} is not finite", fix="judge the policy by episodes of its own")
