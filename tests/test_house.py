@@ -71,6 +71,57 @@ def test_a_bypass_is_noticed(tmp_path):
     ]
 
 
+CONTRACT = {
+    "ConceptGraph",
+    "Conditioned",
+    "Environment",
+    "FiniteEnvironment",
+    "Observation",
+    "TimeStep",
+    "at_kappa",
+    "check_budgets",
+}
+"""What methods that learn may know of environments. Rules may know more: some follow a model of the learner."""
+LEARNING = ("baselines", "constrained", "gradient", "mc_cpo", "engine", "episodes", "policy_set", "registry")
+
+
+def forbidden_knowledge(source: Path) -> list[str]:
+    """Imports by which a method that learns knows more of an environment than its contract, such as the optimum."""
+    found = []
+    for module, path in modules(source).items():
+        if not any(module.startswith(f"mccpo.methods.{part}") for part in LEARNING):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        checked_only = {
+            id(child)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+            for child in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            room = ".".join((getattr(node, "module", None) or "").split(".")[:2])
+            if not isinstance(node, ast.ImportFrom) or id(node) in checked_only:
+                continue
+            names = {alias.name for alias in node.names}
+            if room in ("mccpo.exact", "mccpo.curriculum") or (room == "mccpo.env" and not names <= CONTRACT):
+                found.append(f"{module}: {ast.unparse(node)}")
+    return found
+
+
+def test_methods_that_learn_see_the_contract_of_environments_only():
+    assert forbidden_knowledge(SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["from mccpo.exact import solve", "from mccpo.env import Tutor", "from mccpo.env.finite.gate import Gate"]
+)
+def test_a_method_that_knows_more_is_noticed(tmp_path, line):
+    path = tmp_path / "mccpo" / "methods" / "constrained" / "peeking.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"from mccpo.env import Environment\n{line}\n")
+    assert forbidden_knowledge(tmp_path / "mccpo") == [f"mccpo.methods.constrained.peeking: {line}"]
+
+
 def test_folders_can_be_taken_in_at_a_glance():
     sizes = Counter(path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
     assert {folder: count for folder, count in sizes.items() if count > MOST_FILES} == {}

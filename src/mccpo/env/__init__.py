@@ -3,6 +3,7 @@
 from mccpo.env.autoreset import AutoReset, autoreset_step
 from mccpo.env.budgets import check_budgets
 from mccpo.env.building import JUDGE_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.env.contract import Environment, FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.env.description import describe_environment
@@ -49,6 +50,7 @@ __all__ = [
     "BinaryMastery",
     "BinaryState",
     "Chain",
+    "ConceptGraph",
     "Conditioned",
     "Environment",
     "EnvironmentEntry",

@@ -12,6 +12,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.errors import InputError
 
 StateT = TypeVar("StateT")
@@ -132,6 +133,11 @@ class Environment(eqx.Module, Generic[StateT]):
                 return features[(slice(None),) * axis + (part,)]
             first += field.size
         raise InputError(f"{self.name} shows no '{name}'", fix=f"choose from {', '.join(self.observation_fields)}")
+
+    @property
+    def concept_graph(self) -> ConceptGraph | None:
+        """What is known of the concepts that are taught; None where no concepts are."""
+        return None
 
     @property
     def parameters(self) -> dict[str, Any]:

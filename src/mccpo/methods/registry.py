@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial, reduce
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import equinox as eqx
 import numpy as np
@@ -30,7 +30,6 @@ from jaxtyping import Float
 
 from mccpo.env import Environment
 from mccpo.errors import InputError
-from mccpo.exact import FiniteModel
 from mccpo.methods.episodes import Policy
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.settings import PPOSettings
@@ -45,6 +44,9 @@ Kind = Literal["learner", "tutor", "solver", "outside"]
 """How a policy comes about, in the words of published results: it is learnt, a rule, computed, or from elsewhere."""
 Setting: TypeAlias = Mapping[str, float]
 Table: TypeAlias = Float[np.ndarray, "states actions"]
+if TYPE_CHECKING:
+    from mccpo.exact import FiniteModel
+
 ClassT = TypeVar("ClassT", bound=type)
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum, check_theta
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.contract import FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
 from mccpo.policy import check_gamma, check_horizon
@@ -68,6 +69,10 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
     @property
     def num_states(self) -> int:
         return self.horizon * 2 ** len(self.curriculum)
+
+    @property
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.of(self.curriculum)
 
     @property
     def observation_fields(self) -> dict[str, ObservationField]:

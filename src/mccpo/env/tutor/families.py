@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.finite.random_finite import random_curriculum
 from mccpo.env.registry import register
 from mccpo.env.tutor.curricula import dependants
@@ -66,6 +67,10 @@ class RandomCurricula(Tutor):
                 raise InputError(f"{name} is {value}", fix=f"give a whole number of at least {least}")
         self.curriculum = self.curricula[0]
         super().__post_init__()
+
+    @property
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.unknown(self.concepts)  # each learner has its own, whose demands are among its features
 
     @property
     def curricula(self) -> tuple[Curriculum, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.curricula import chosen_curriculum
 from mccpo.policy import (
@@ -189,6 +190,10 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def layout(self) -> Layout:
         """Where each part of what a policy sees lies among the features."""
         return Layout(len(self.curriculum), self.num_actions, self.case_names)
+
+    @property
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.of(self.curriculum)
 
     @property
     def observation_fields(self) -> dict[str, ObservationField]:

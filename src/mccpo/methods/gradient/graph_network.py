@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import BinaryMastery, Environment, RandomCurricula, Tutoring
+from mccpo.env import Environment
 from mccpo.methods.gradient.network import Network
 from mccpo.policy import GraphPolicyNetwork
 
@@ -37,17 +37,11 @@ def graph_network_of(env: Environment[Any]) -> Network:
     share weights, and what all of them have in common is all that each learns of the others.
     """
     sizes = (env.num_features, env.num_actions, 1 + len(env.cost_names))
-    if not isinstance(env, Tutoring | BinaryMastery):
+    graph = env.concept_graph
+    if graph is None:
         return Network(*sizes)
-    curriculum, concepts = env.curriculum, len(env.curriculum)
-    at = {name: position for position, name in enumerate(curriculum.concepts)}
-    own = isinstance(env, RandomCurricula)
-    edges = () if own else tuple((at[prerequisite], at[concept]) for prerequisite, concept in curriculum.edges)
-    height = {name: layer for layer, names in enumerate(curriculum.layers) for name in names}
-    depth = [0.0 if own else height[name] / max(curriculum.depth, 1) for name in curriculum.concepts]
-    demand = [0.0] * concepts if own else curriculum.demand.tolist()  # in the learner's own features there
-    fixed = tuple(zip(demand, depth, strict=True))
-    return GraphNetwork(*sizes, concepts=concepts, edges=edges, blocks=_blocks(env, concepts), fixed=fixed)
+    concepts, fixed = len(graph.demand), tuple(zip(graph.demand, graph.depth, strict=True))
+    return GraphNetwork(*sizes, concepts=concepts, edges=graph.edges, blocks=_blocks(env, concepts), fixed=fixed)
 
 
 def _blocks(env: Environment[Any], concepts: int) -> tuple[tuple[int, int], ...]:
