@@ -35,7 +35,8 @@ def report(
     curves: list[dict[str, Curves]] = []
     for run in runs:
         manifest, document = read_run(run)
-        parts = curve_files.read_curves(run / "metrics.parquet")
+        path = run / "metrics.parquet"  # which a cell of a benchmark has not
+        parts = curve_files.read_curves(path) if path.exists() else {}
         results = parse_document(document, run / "results.json")
         tables += with_certificate(run, results)
         curves += [_curves(parts, table.table) for table in results]
