@@ -212,22 +212,23 @@ def test_a_run_keeps_its_policies_and_only_a_finished_one_gives_them(tmp_path):
         load_policies(tmp_path / "run")
 
 
-# Judged again.
+# Evaluated again.
 
 
 def test_a_table_of_saved_policies_has_a_row_for_each_method():
     env = make("tutor-15", horizon=3)
     (table,) = evaluate.evaluate([policies(env), policies(env, "unconstrained")], episodes=5)
-    assert set(table["rows"]) == {"mc-cpo", "unconstrained"}
-    assert table["budgets"] == BUDGETS
-    assert table["protocol"]["seed"] == 6  # the run's is 5
-    row = table["rows"]["mc-cpo"]
-    assert len(row["return"]["per_seed"]) == 2
-    assert row["prerequisite_violation_rate"]["mean"] == 0
-    assert row["rhsi"]["mean"] == pytest.approx(
+    (setting,) = table.settings
+    assert set(setting.rows) == {"mc-cpo", "unconstrained"}
+    assert setting.budgets == BUDGETS
+    assert table.protocol["seed"] == 6  # the run's is 5
+    row = setting.rows["mc-cpo"]
+    assert len(row["return"].per_seed) == 2
+    assert row["prerequisite_violation_rate"].mean == 0
+    assert row["rhsi"].mean == pytest.approx(
         np.mean([
             ret / 3 * np.sqrt(np.mean([(c2 / 0.1) ** 2, c3**2, (c4 / 2) ** 2]))
-            for ret, c2, c3, c4 in zip(*(row[m]["per_seed"] for m in ("return", "J_c2", "J_c3", "J_c4")), strict=True)
+            for ret, c2, c3, c4 in zip(*(row[m].per_seed for m in ("return", "J_c2", "J_c3", "J_c4")), strict=True)
         ])
     )  # fmt: skip
 
@@ -236,9 +237,9 @@ def test_parts_and_environments_are_kept_apart():
     short, other = make("tutor-15", horizon=2), make("tutor-25", horizon=2)
     found = [policies(short, part="a"), policies(short, part="b"), policies(other, part="c")]
     first, second = evaluate.evaluate(found, episodes=2, seed=1)
-    assert list(first["settings"]) == ["a", "b"]
-    assert second["table"] == "tutor-25"
-    assert set(second["rows"]) == {"mc-cpo"}
+    assert [setting.name for setting in first.settings] == ["a", "b"]
+    assert second.table == "tutor-25"
+    assert [(setting.name, set(setting.rows)) for setting in second.settings] == [("", {"mc-cpo"})]
     assert evaluate.choose(found, None, "b") == [found[1]]
     with pytest.raises(InputError, match="choose from a, b, c"):
         evaluate.choose(found, None, "d")
