@@ -37,16 +37,19 @@ def as_list(raw: object, where: str) -> Sequence[Any]:
 
 
 def as_number(raw: object, where: str) -> float:
-    """A finite number."""
+    """A finite number, as the file has it: a count stays a whole number."""
+    if isinstance(raw, int | float) and not isinstance(raw, bool) and _finite(raw):
+        return raw
+    shown = repr(raw)
+    shown = shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}…"
+    raise InputError(f"{where} is {shown}", fix="it must be a finite number; leave out what was not measured")
+
+
+def _finite(value: float) -> bool:
     try:
-        value = float("nan") if isinstance(raw, bool) or not isinstance(raw, int | float) else float(raw)
-    except OverflowError:
-        value = float("inf")
-    if not math.isfinite(value):
-        shown = repr(raw)
-        shown = shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}…"
-        raise InputError(f"{where} is {shown}", fix="it must be a finite number; leave out what was not measured")
-    return value
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond what floating point can hold
+        return False
 
 
 def as_numbers(raw: object, where: str) -> dict[str, float]:

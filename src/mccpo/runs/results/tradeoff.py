@@ -34,7 +34,7 @@ class FrontPoint:
         kappa, weight, budget = (
             as_optional_number(entries.pop(name, None), f"{where}, {name}") for name in ("kappa", "weight", "budget")
         )
-        at = "" if kappa is None else f"κ={kappa!r}"
+        at = "" if kappa is None else f"κ={float(kappa)!r}"
         unmet = UnmetBudgets.parse(entries.pop("infeasible", None), f"{where} {at}".strip())
         return cls(_metrics(entries, where), kappa, weight, budget, unmet)
 
