@@ -228,7 +228,7 @@ def test_a_table_of_saved_policies_has_a_row_for_each_method():
     assert row["rhsi"]["mean"] == pytest.approx(
         np.mean([
             ret / 3 * np.sqrt(np.mean([(c2 / 0.1) ** 2, c3**2, (c4 / 2) ** 2]))
-            for ret, c2, c3, c4 in zip(*(row[m].per_seed for m in ("return", "J_c2", "J_c3", "J_c4")), strict=True)
+            for ret, c2, c3, c4 in zip(*(row[m]["per_seed"] for m in ("return", "J_c2", "J_c3", "J_c4")), strict=True)
         ])
     )  # fmt: skip
 
