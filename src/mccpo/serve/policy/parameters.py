@@ -35,8 +35,7 @@ NEEDED = (
 NOT_NEEDED = ("concepts", "groups", "costs_on")
 """What a tutor may have beside them: the size of its curriculum, whom it was trained with, and how costs were priced.
 
-An environment that has any other is not served: what that does to its learners, or to what its policy sees, is not known
-here.
+An environment that has any other is not served: the service does not know what that does to what its policy sees.
 """
 _KNOWN = frozenset((*NEEDED, *NOT_NEEDED))
 
