@@ -155,6 +155,12 @@ def test_curves_in_both_units_share_a_file(tmp_path: Path) -> None:
         np.testing.assert_array_equal(curves.trained, [at, 9])
 
 
+def test_a_run_of_rules_alone_has_no_curves(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    write_curves(path, {"gate": Curves(np.array([1, 2]), {})})
+    assert read_curves(path) == {}
+
+
 def test_older_files_have_steps_under_episodes(tmp_path: Path) -> None:
     path = tmp_path / "metrics.parquet"
     columns = {

@@ -17,6 +17,7 @@ from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 
 _UNITS = ("episodes", "steps")
+_SCHEMA = {"part": pl.String, "unit": pl.String, "method": pl.String, "seed": pl.Int64}
 
 
 def write_curves(path: Path, curves: Mapping[str, Curves]) -> None:
@@ -49,7 +50,8 @@ def _frame(curves: Mapping[str, Curves]) -> pl.DataFrame:
         for part, part_curves in curves.items()
         for method, metrics in part_curves.values.items()
     ]
-    return pl.concat(frames, how="diagonal")
+    # Rules have no curves, so a run of rules alone has no rows.
+    return pl.concat([pl.DataFrame(schema=_SCHEMA), *frames], how="diagonal")
 
 
 def _unframe(rows: pl.DataFrame) -> Curves:

@@ -55,6 +55,27 @@ def test_a_release_is_what_the_run_says(run_of):
         found.action("v7")
 
 
+@pytest.mark.parametrize("name", ["tutor-25", "tutor-15-bkt", "tutor-15-activities", "prepared"])
+def test_tutors_are_served_by_their_parameters(run_of, name):
+    env = make(name, horizon=40)
+    served = load_release(run_of(env))
+    assert (served.tutor.environment, served.tutor.action_names) == (name, env.action_names)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("tutor-15-goal", "it has 'basics', which the service does not know"),
+        ("prepared-judge", "it has 'decay', which the service does not know"),
+        ("random-curricula", "it has no 'curriculum'"),
+    ],
+)
+def test_other_tutors_are_refused_with_the_reason(run_of, name, why):
+    with pytest.raises(InputError, match=f"a policy of '{name}' cannot be served: {why}") as caught:
+        load_release(run_of(make(name)))
+    assert "\n" not in str(caught.value)
+
+
 def test_where_there_are_no_activities_every_action_is_practice(release):
     assert release.actions[3] == ("v3", "practice")
     assert release.action("v3") == release.action("v3", "practice") == 3
@@ -126,7 +147,9 @@ EDITS = {
     "parts of another kind": lambda d: d.update(parts=[1]),
     "another hash": lambda d: d.update(sha256="0" * 64),
     "no hash": lambda d: d.pop("sha256"),
-    "a finite environment": lambda d: d["parts"][PART].update(environment="chain"),
+    "a finite environment": lambda d: d["parts"][PART].update(environment="chain", parameters={"p_learn": 0.6}),
+    "an environment without a name": lambda d: d["parts"][PART].update(environment=None),
+    "a parameter that nobody knows": lambda d: parameters(d).update(mastery=0.95),
     "another curriculum": lambda d: parameters(d)["curriculum"]["concepts"].pop(),
     "a renamed concept": lambda d: parameters(d)["curriculum"]["concepts"][-1].update(name="x"),
     "a cycle": lambda d: parameters(d)["curriculum"]["concepts"][0].update(prerequisites=["v3"]),

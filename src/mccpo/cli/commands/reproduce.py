@@ -51,8 +51,8 @@ def reproduce(
     if table != "all":
         perform(f"reproduce-{table}", {table: TABLES[table]}, options, flags)
         return
-    tables = {name: partial(_produce, name) for name in TABLES}
-    perform("reproduce-all", tables, options, flags, checks=[partial(_check, name) for name in TABLES])
+    tables = {name: partial(_produce, name) for name in TABLES.registered}  # those of other packages are named
+    perform("reproduce-all", tables, options, flags, checks=[partial(_check, name) for name in tables])
 
 
 def suited(table: str, options: Options) -> Options:

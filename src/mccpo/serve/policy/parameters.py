@@ -27,8 +27,17 @@ from mccpo.policy import (
     offered,
 )
 
-TUTORS = ("tutor-15", "tutor-25", "tutor-15-bkt", "prepared")
-"""The environments whose policies can be served."""
+NEEDED = (
+    *("curriculum", "activities", "K0", "eta", "guess", "slip", "theta", "unready_gain"),
+    *("novelty_span", "gamma", "horizon", *Prices._fields),
+)
+"""The parameters of a tutor that serving it goes by."""
+NOT_NEEDED = ("concepts", "groups", "costs_on")
+"""What a tutor may have beside them: the size of its curriculum, whom it was trained with, and how costs were priced.
+
+An environment that has any other is not served: the service does not know what that does to what its policy sees.
+"""
+_KNOWN = frozenset((*NEEDED, *NOT_NEEDED))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,9 +86,8 @@ class Tutor(TutorParameters):
 
 
 def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
-    """The environment of a run's description."""
-    if environment not in TUTORS:
-        raise InputError(f"a policy of {environment!r} cannot be served", fix=f"serve one of {', '.join(TUTORS)}")
+    """The environment of a run's description: any that has a tutor's parameters and no others, whatever its name."""
+    _check_is_tutor(environment, parameters)
     text = json.dumps(parameters["curriculum"])
     curriculum = Curriculum.from_raw(parse_json(text.encode(), "the curriculum"))
     try:
@@ -101,6 +109,18 @@ def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
         )
     except InputError as error:
         raise InputError(error.what, fix="train it again, or serve another run") from error
+
+
+def _check_is_tutor(environment: object, parameters: Mapping[str, Any]) -> None:
+    """Refuses an environment that is no tutor, or one with parameters that the service knows nothing of."""
+    missing = [f"has no '{name}'" for name in NEEDED if name not in parameters]
+    unknown = [f"has '{name}', which the service does not know" for name in parameters if name not in _KNOWN]
+    if not isinstance(environment, str) or missing or unknown:
+        why = [*missing, *unknown, "has no name"][0]
+        raise InputError(
+            f"a policy of {environment!r} cannot be served: it {why}",
+            fix="serve one of a tutor whose parameters are those of tutor-15 or tutor-15-bkt",
+        )
 
 
 def _activity(entry: Mapping[str, Any]) -> Activity:
