@@ -185,7 +185,7 @@ def _at(path: str, tree: Any) -> Any:
 def _adapted(name: str, method: Any) -> MethodEntry:
     if not isinstance(method, type):
         raise InputError(f"'{name}' names no class", fix="give it a GradientMethod or a Policy")
-    return entry_of(method, name)
+    return entry_of(method, name, getattr(method, "label", None))
 
 
 METHODS: Registry[MethodEntry] = Registry("method", GROUP, MethodEntry, _adapted)

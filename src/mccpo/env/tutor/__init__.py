@@ -15,7 +15,6 @@ __all__ = [
     "ACTIVITIES",
     "EVERYONE",
     "GROUPS",
-    "PRACTICE",
     "Activity",
     "Estimated",
     "EstimatedState",
