@@ -103,7 +103,7 @@ class Stage:
     unit: str = "steps"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
     """Where an experiment tells how far it is and keeps what it needs to go on; by default nowhere.
 

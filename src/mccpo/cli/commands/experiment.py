@@ -91,7 +91,15 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
     record = _event_files(folder, flags) if flags.tensorboard else None
     with progress() as show:
         try:
-            yield Session(show, folder.load, save, record, recall, remember, policies.append)
+            yield Session(
+                progress=show,
+                load=folder.load,
+                save=save,
+                record=record,
+                recall=recall,
+                remember=remember,
+                keep=policies.append,
+            )
         except KeyboardInterrupt:
             if newest:
                 note(f"go on with --out {folder.path} --resume")

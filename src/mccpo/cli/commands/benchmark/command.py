@@ -149,7 +149,7 @@ def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
     recall, remember = (None, None) if no_cache else caches()
     with progress() as show:
         try:
-            yield Session(show, save=stop, recall=recall, remember=remember)
+            yield Session(progress=show, save=stop, recall=recall, remember=remember)
         except KeyboardInterrupt:
             if (folder / "manifest.json").exists():
                 note(f"go on with --out {folder} --resume")
