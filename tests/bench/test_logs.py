@@ -23,6 +23,7 @@ def test_results_are_equal_to_a_millionth(other, unlike):
     assert bench_logs.differences(one, other) == unlike
 
 
+@pytest.mark.slow
 def test_polars_and_ours_are_measured_in_processes_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(bench_logs, "PANDAS_ROWS", 0)  # its environment takes minutes to create
     said = []

@@ -208,6 +208,7 @@ def small(told):
     return diagnose(problem_of(SMALL, plan), BUDGETS, rows, "small", session, seeds=1, rounds=2)
 
 
+@pytest.mark.slow
 def test_every_minimiser_finds_what_search_finds(small):
     assert len(small.minimisers.prices) == 3 + 1
     for price, seeds in zip(small.minimisers.prices, small.minimisers.costs, strict=True):

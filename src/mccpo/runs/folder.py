@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -30,9 +30,11 @@ from safetensors.numpy import load_file, save
 from mccpo import files
 from mccpo._version import __version__
 from mccpo.errors import InputError, MccpoError
-from mccpo.evaluation import Curves
 from mccpo.files import dump_json, read_json
 from mccpo.runs.policy_file import StoredPolicies, write_policy_file
+
+if TYPE_CHECKING:
+    from mccpo.evaluation import Curves  # which brings scipy: the service reads policies without it
 
 SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
 _NO_RUN = "name the folder of a run"

@@ -80,9 +80,9 @@ def test_a_package_adds_methods(their_package):
     assert (mine.kind, mine.name, mine.sees_budgets) == ("learner", "mine", True)
     assert method_entry("rule").kind == "tutor"
     assert method_entry("mc-cpo").search  # ours
-    with pytest.raises(InputError, match="the method 'broken' cannot be imported"):
+    with pytest.raises(InputError, match="the method 'broken' of their_package:Missing fails"):
         method_entry("broken")
-    with pytest.raises(InputError, match="neither a GradientMethod nor a Policy"):
+    with pytest.raises(InputError, match="'wrong' names no class"):
         method_entry("wrong")
 
 

@@ -101,6 +101,7 @@ def test_the_first_policy_is_near_uniform_at_every_kappa():
     assert np.abs(logits).max() < 0.2
 
 
+@pytest.mark.slow
 def test_it_trains_within_the_mask_repeats_and_resumes(trained):
     variants, runs, saved = trained
     assert len(saved) == PLAN.points == 2

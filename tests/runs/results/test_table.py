@@ -98,7 +98,7 @@ SEVERAL = replace(
         learners={"tutor": 2.0},
         engagement={"tutor": {"r_squared": 0.5}},
         account={"rows": 5},
-        decoupling=(Decoupling("ema", "all", "correct", 1.0, 5.0, 2, 0.25, None, None),),
+        decoupling=(Decoupling("ema", "all", "correct", 1, 5, 2, 0.25, None, None),),
     ),
     noise={"a": {"sigma": (NoiseLevel(0.0, {"mc-cpo": {"return": 1.5}}),)}},
     claims=(NoiseClaim("a", 0.1, 1.0, 0.0, False),),
