@@ -5,16 +5,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-all test-browser lint types layers docs requirements clean
+.PHONY: demo test test-all check quick test-browser lint types layers docs requirements clean
 
 demo: $(READY)
 	$(BIN)/mccpo compare tutor-15 --seeds 4
 	@echo "serve the policy it has just trained: $(BIN)/mccpo serve $$(ls -td runs/compare-tutor-15* | head -n 1)"
 
-test: lint types layers
+# Checks and tests beside each other: the first are one process, which leaves a core idle.
+test: $(READY)
+	@$(MAKE) --no-print-directory -j 2 check quick
+
+check: lint types layers
+
+quick: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
-test-all: lint types layers
+test-all: check
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
 
 # The pages in a real Chromium; `make test` runs them too, and skips them where there is none.

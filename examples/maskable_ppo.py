@@ -14,23 +14,21 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from mccpo.env import Environment, make
-from mccpo.experiments.benchmark.outside import measure, write
-from mccpo.methods import METHODS, NeuralPlan, evaluate_neural, train_neural
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.settings import PPOSettings
+from mccpo.env import Environment, autoreset_step, make
+from mccpo.experiments.benchmark import measure, write_agent_rows
+from mccpo.methods import NeuralPlan, PPOSettings, Sizes, evaluate_neural, method_spec, train_neural
 
 SIZES, SETTINGS = Sizes(), PPOSettings()
 
@@ -94,16 +92,9 @@ def _reset(env: Environment[Any], keys: Any) -> Any:
 @eqx.filter_jit
 def _step(env: Environment[Any], key: Any, state: Any, action: Any) -> Any:
     moving, starting = jax.random.split(key)
-    count = action.shape[0]
-    step = jax.vmap(env.step)(jax.random.split(moving, count), state, action)
-    ended = step.terminated | step.truncated
-    fresh = jax.vmap(env.reset)(jax.random.split(starting, count))
-
-    def pick(new: Any, old: Any) -> Any:
-        return jnp.where(ended.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-
-    state, obs = jax.tree.map(pick, fresh, (step.state, step.obs))
-    return state, obs, step.reward, (step.obs.features, ended), step.truncated
+    keys = (jax.random.split(use, action.shape[0]) for use in (moving, starting))
+    step, state, obs = jax.vmap(partial(autoreset_step, env))(*keys, state, action)
+    return state, obs, step.reward, (step.obs.features, step.terminated | step.truncated), step.truncated
 
 
 class FadingEntropy(BaseCallback):
@@ -146,7 +137,7 @@ def acting(agent: MaskablePPO, *, masked: bool) -> Any:
 
 def compare(env: Environment[Any], steps: int, theirs: list[float], seeds: int) -> str:
     """Our unconstrained PPO beside theirs."""
-    free = METHODS["unconstrained"]
+    free = method_spec("unconstrained")
     runs = train_neural(env, [free], {}, NeuralPlan(steps, seeds))
     ours = evaluate_neural(env, [free], runs.selected, episodes=200, seed=0).ret[0].mean(axis=-1)
     apart = float(np.mean(ours) - np.mean(theirs))
@@ -179,10 +170,10 @@ def main() -> None:
         name = "maskable-ppo" if masked else "sb3-ppo"
         act = acting(agent, masked=masked)
         rows.append(measure(asked.environment, act, name=name, seed=seed, episodes=asked.episodes, seconds=seconds))
-        sys.stderr.write(f"seed {seed}: return {rows[-1]['return']:.3f}, {seconds:.0f} s\n")
-    write(asked.out, rows)
+        sys.stderr.write(f"seed {seed}: return {rows[-1].ret:.3f}, {seconds:.0f} s\n")
+    write_agent_rows(asked.out, rows)
     if asked.compare:
-        sys.stdout.write(compare(env, asked.steps, [row["return"] for row in rows], asked.seeds) + "\n")
+        sys.stdout.write(compare(env, asked.steps, [row.ret for row in rows], asked.seeds) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
@@ -58,3 +59,20 @@ def _programs_do_not_pile_up() -> Iterator[None]:
     maps = Path("/proc/self/maps")
     if maps.exists() and len(maps.read_bytes().splitlines()) > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Path]]:
+    """Installs a distribution `their-package`, as far as Python can tell, of one module and its entry points."""
+
+    def install(module: str, entry_points: str) -> Path:
+        about = tmp_path / "their_package-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(entry_points)
+        (tmp_path / "their_package.py").write_text(module)
+        monkeypatch.syspath_prepend(tmp_path)
+        return tmp_path
+
+    yield install
+    sys.modules.pop("their_package", None)

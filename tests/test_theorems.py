@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from mccpo.curriculum import Curriculum, frontier
 from mccpo.env import make
 from mccpo.exact import Optimum, enumerate_model, evaluate, solve
-from mccpo.methods import METHODS, as_numbers, execute
+from mccpo.methods import execute, method_arrays, method_spec
 
 
 @st.composite
@@ -71,7 +71,7 @@ class GateCase:
         self.root = int(np.argmax(self.model.start))
 
     def filtered(self, name, policy):
-        method = as_numbers(METHODS[name], self.env)
+        method = method_arrays(method_spec(name), self.env)
         executed = execute(method, jnp.asarray(policy), jnp.asarray(self.model.mask), jnp.asarray(self.model.hack))
         return np.asarray(executed, float)
 

@@ -14,18 +14,30 @@ from mccpo._version import __version__
 
 if TYPE_CHECKING:
     from mccpo.curriculum import Curriculum, frontier
-    from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep, make
+    from mccpo.env import (
+        Environment,
+        FiniteEnvironment,
+        Observation,
+        TimeStep,
+        Tutor,
+        autoreset_step,
+        make,
+        register_environment,
+    )
     from mccpo.errors import GateFailed, InputError, MccpoError
     from mccpo.exact import enumerate_model, evaluate, front, solve
+    from mccpo.experiments.api import compare, problem, train
     from mccpo.methods import (
         METHODS,
         NeuralPlan,
         TabularPlan,
         evaluate_neural,
-        masked_softmax,
+        method_spec,
+        register_method,
         train_neural,
         train_tabular,
     )
+    from mccpo.policy import masked_softmax
 
 __all__ = [
     "METHODS",
@@ -39,7 +51,10 @@ __all__ = [
     "Observation",
     "TabularPlan",
     "TimeStep",
+    "Tutor",
     "__version__",
+    "autoreset_step",
+    "compare",
     "enumerate_model",
     "evaluate",
     "evaluate_neural",
@@ -47,18 +62,29 @@ __all__ = [
     "frontier",
     "make",
     "masked_softmax",
+    "method_spec",
+    "problem",
+    "register_environment",
+    "register_method",
     "solve",
+    "train",
     "train_neural",
     "train_tabular",
 ]
 
 # Looked up on first use: the command line imports this package for every `--help`, and jax takes a second.
 _HOMES = {
+    "autoreset_step": "env",
+    "register_method": "methods",
+    "method_spec": "methods",
+    "train": "experiments.api",
+    "problem": "experiments.api",
+    "compare": "experiments.api",
     "METHODS": "methods",
     "NeuralPlan": "methods",
     "TabularPlan": "methods",
     "evaluate_neural": "methods",
-    "masked_softmax": "methods",
+    "masked_softmax": "policy",
     "train_neural": "methods",
     "train_tabular": "methods",
     "Curriculum": "curriculum",
@@ -67,7 +93,9 @@ _HOMES = {
     "FiniteEnvironment": "env",
     "Observation": "env",
     "TimeStep": "env",
+    "Tutor": "env",
     "make": "env",
+    "register_environment": "env",
     "GateFailed": "errors",
     "InputError": "errors",
     "MccpoError": "errors",

@@ -23,10 +23,11 @@ def test_results_are_equal_to_a_millionth(other, unlike):
     assert bench_logs.differences(one, other) == unlike
 
 
+@pytest.mark.slow
 def test_polars_and_ours_are_measured_in_processes_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(bench_logs, "PANDAS_ROWS", 0)  # its environment takes minutes to create
     said = []
-    found = bench_logs.measure([3_000, 6_000], tmp_path, said.append, rounds=1)
+    found = bench_logs.measure([3_000, 6_000], tmp_path, said.append, rounds=1).as_json()
     assert [size["rows"] for size in found["sizes"]] == [3_000, 6_000]
     for size in found["sizes"]:
         ours, polars = size["mccpo"], size["polars"]
@@ -40,8 +41,8 @@ def test_polars_and_ours_are_measured_in_processes_of_their_own(tmp_path, monkey
 
 def test_pandas_that_cannot_be_installed_is_told(tmp_path, monkeypatch):
     log = tmp_path / "log"
-    found = bench_logs._pandas(1_000, log, {"seconds": 1.0, "result": {}}, None, lambda _: None)
-    assert "MCCPO_CACHE" in found["missing"]
+    found = bench_logs._pandas(1_000, log, bench_logs.PipelineRun(1.0, result={}), None, lambda _: None)
+    assert "MCCPO_CACHE" in found.as_json()["missing"]
 
 
 def test_a_script_that_fails_says_why(tmp_path):

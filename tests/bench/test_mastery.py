@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from mccpo.bench import mastery as bench_learner
+from mccpo.bench.mastery_results import FitQuality, OurFit, PeerFit
 from mccpo.bench.neural import Bench
 from mccpo.bench.peer import PeerMissing
 from mccpo.cli import main
@@ -48,22 +49,22 @@ def test_without_the_peer_ours_is_measured_all_the_same(data, monkeypatch):
     notes = []
     monkeypatch.setattr(bench_learner, "ROUNDS", 1)
     found = bench_learner.measure(Bench(Session(progress=None), None, notes.append))
-    assert "MCCPO_CACHE" in found["peer_missing"]
+    assert found.peer_missing is not None
+    assert "MCCPO_CACHE" in found.peer_missing
     assert notes
-    for contest in found["threads"].values():
+    for contest in found.as_json()["threads"].values():
         assert contest["ours"]["seconds"] > 0
         assert contest["peers"] == {}
 
 
 def test_a_skill_that_is_worse_is_named(data):
-    kept = bench_learner.assistments()
-    ours = {"by_concept": np.array([-100.0, -50.0]), "seconds": 1.0}
-    peer = {"by_concept": np.array([-99.0, -50.01]), "seconds": 12.0, "em_seconds": 4.0}
-    found = bench_learner.compare(kept, ours, peer)
-    assert found["worse"] == ["a"]
-    assert found["better"] == []
-    assert (found["ratio"], found["em_ratio"]) == (12.0, 4.0)
-    assert found["least_lead"] == pytest.approx(-1 / 99)
+    ours = OurFit([1.0], 2.0, 10, FitQuality(np.array([-100.0, -50.0]), 0.7))
+    peer = PeerFit([12.0], [4.0], 10, True, {}, FitQuality(np.array([-99.0, -50.01]), 0.7))
+    comparison = bench_learner.compare(bench_learner.assistments().concepts, ours, peer)
+    assert comparison.worse == ["a"]
+    assert comparison.better == []
+    assert (comparison.ratio, comparison.em_ratio) == (12.0, 4.0)
+    assert comparison.least_lead == pytest.approx(-1 / 99)
 
 
 def test_what_the_peer_says_is_judged_as_ours_is(data, monkeypatch, tmp_path):
@@ -82,9 +83,10 @@ def test_what_the_peer_says_is_judged_as_ours_is(data, monkeypatch, tmp_path):
     script.chmod(0o755)
     kept = bench_learner.assistments()
     found = bench_learner._theirs(Path(home), bench_learner.VARIANTS[0], kept, kept, 1)
-    assert found["seconds"] == 2.0
-    assert found["log_likelihood"] == pytest.approx(found["by_concept"].sum())
-    assert found["log_likelihood"] < 0
+    assert found.seconds == 2.0
+    shown = found.as_json()
+    assert shown["log_likelihood"] == pytest.approx(found.quality.by_concept.sum())
+    assert shown["log_likelihood"] < 0
 
 
 def test_a_peer_that_stops_is_missing(data, tmp_path):

@@ -16,11 +16,12 @@ from mccpo.bench import fresh as bench_fresh
 from mccpo.bench import neural as bench_neural
 from mccpo.bench import peer as bench_peer
 from mccpo.bench import rounds as bench_rounds
-from mccpo.bench.neural import Bench, falls_no_faster_than_linearly
+from mccpo.bench.neural import Bench
+from mccpo.bench.neural_results import Growth, GrowthStep
 from mccpo.bench.peer import VARIANTS, Peer, PeerMissing, Workers, prepare
 from mccpo.bench.peers.plain_tutor import PlainTutors
 from mccpo.bench.roofline import Products, _update, flops_per_step
-from mccpo.bench.rounds import OurLearner, side_by_side
+from mccpo.bench.rounds import OurLearner, Speed, side_by_side
 from mccpo.env import make
 from mccpo.errors import InputError, MccpoError
 from mccpo.experiments import Session
@@ -91,13 +92,13 @@ class Scripted:
         return next(self.speeds)
 
 
-def test_contenders_take_turns_and_the_median_counts():
+def test_contenders_take_turns():
     log, told = [], []
     contenders = {"a": Scripted("a", [1.0, 9.0, 2.0], log), "b": Scripted("b", [5.0, 4.0, 6.0], log)}
     found = side_by_side(contenders, 3, "contest", Session(progress=lambda stage, point: told.append((stage, point))))
     assert log == ["a", "b"] * 3
     assert {name: speed.per_second for name, speed in found.items()} == {"a": 2.0, "b": 5.0}
-    assert found["a"].rounds == [1.0, 9.0, 2.0]
+    assert found["a"].rounds == (1.0, 9.0, 2.0)
     assert [point for _, point in told] == list(range(7))
     assert told[0][0].points == 6
 
@@ -122,12 +123,12 @@ def test_our_speed_is_of_the_points_after_the_first(monkeypatch):
     ("speeds", "verdict"),
     [((100.0, 10.0, 1.0), True), ((100.0, 40.0, 5.0), True), ((100.0, 9.9, 5.0), False), ((100.0, 90.0, 8.0), False)],
 )
-def test_the_verdict_on_growth_looks_from_each_size_to_the_next(speeds, verdict):
-    rows = [{"concepts": 10**at, "steps_per_second": speed} for at, speed in enumerate(speeds)]
-    assert falls_no_faster_than_linearly(rows) is verdict
+def test_growth_compares_each_size_with_the_next(speeds, verdict):
+    steps = (GrowthStep(10**at, "random", 1, Speed(speed, (speed,), 2)) for at, speed in enumerate(speeds))
+    assert Growth(tuple(steps)).falls_no_faster_than_linearly is verdict
 
 
-def test_the_largest_curriculum_is_a_real_one_where_the_data_is_at_hand(monkeypatch, tmp_path):
+def test_largest_curriculum_is_real_where_data_is(monkeypatch, tmp_path):
     monkeypatch.delenv("MCCPO_DATA", raising=False)
     assert [(len(env.curriculum), whose) for env, whose in map(bench_neural._tutor, (15, 100, 835))] == [
         (15, "tutor-15"),
@@ -148,19 +149,19 @@ def bench(notes=None, cache=None):
 
 
 def test_only_the_parts_asked_for_are_measured(monkeypatch):
-    parts = {name: lambda _, name=name: {"part": name} for name in ("speed", "memory", "growth")}
+    parts = {name: lambda _, name=name: name for name in ("speed", "memory", "growth")}
     monkeypatch.setattr(bench_neural, "PARTS", parts)
-    assert [name for name in bench_neural.measure(["growth", "speed"], bench()) if name in parts] == ["speed", "growth"]
-    assert [name for name in bench_neural.measure([], bench()) if name in parts] == list(parts)
+    assert list(bench_neural.measure(["growth", "speed"], bench()).parts) == ["speed", "growth"]
+    assert list(bench_neural.measure([], bench()).parts) == list(parts)
     with pytest.raises(InputError, match=r"'speeed'; choose from speed, memory, growth"):
         bench_neural.measure(["speed", "speeed"], bench())
 
 
-def test_without_the_peer_our_figures_stand_alone(monkeypatch):
+def test_our_figures_without_the_peer(monkeypatch):
     monkeypatch.setattr(bench_neural, "OurLearner", lambda *_, **__: Scripted("ours", itertools.repeat(7.0), []))
     notes = []
     for part in (bench_neural.speed, bench_neural.best):
-        found = part(bench(notes))
+        found = part(bench(notes)).as_json()
         assert list(found["speeds"]) == ["mccpo"]
         assert found["speeds"]["mccpo"]["steps_per_second"] == 7.0
         assert found["ratio"] is None
@@ -169,7 +170,7 @@ def test_without_the_peer_our_figures_stand_alone(monkeypatch):
     assert all(note.startswith("MaskablePPO is not measured: ") and "\n" not in note for note in notes)
 
 
-def test_an_environment_that_cannot_be_created_is_a_finding(monkeypatch, tmp_path):
+def test_missing_peer_says_why(monkeypatch, tmp_path):
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho something else\necho 'ERROR: no network' >&2\nexit 1\n")
     broken.chmod(0o755)
@@ -221,16 +222,18 @@ def test_a_peer_that_stops_says_why_and_leaves_no_process(standin):
     assert [process.poll() is not None for process in processes] == [True, True]
 
 
-def test_the_peer_is_asked_for_every_variant_beside_ours(standin, monkeypatch, tmp_path):
+def test_every_variant_of_the_peer_is_measured(standin, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_neural, "prepare", lambda *_: standin)
     monkeypatch.setattr(bench_neural, "OurLearner", lambda *_, **__: Scripted("ours", itertools.repeat(7.0), []))
-    found = bench_neural.speed(bench(cache=tmp_path))
-    assert list(found["speeds"]) == ["mccpo", *(one.name for one in VARIANTS)]
+    found = bench_neural.speed(bench(cache=tmp_path)).as_json()
+    assert list(found) == ["sizes", "speeds", "ratios", "ratio", "peer_versions", "peer_missing"]
+    assert list(found["speeds"]) == ["mccpo", *(variant.name for variant in VARIANTS)]
     assert found["ratio"] == min(found["ratios"].values())
     assert found["peer_missing"] is None
-    found = bench_neural.best(bench(cache=tmp_path))
+    found = bench_neural.best(bench(cache=tmp_path)).as_json()
+    assert list(found) == ["tried", "speeds", "ratios", "ratio", "peer_versions", "peer_missing"]
     assert len(found["tried"][VARIANTS[-1].name]) == len(bench_neural.PEER_SIZES)
-    fastest = max(one["steps_per_second"] for one in found["tried"][VARIANTS[-1].name])
+    fastest = max(setting["steps_per_second"] for setting in found["tried"][VARIANTS[-1].name])
     assert found["speeds"][VARIANTS[-1].name]["steps_per_second"] == fastest
 
 
@@ -240,11 +243,11 @@ def test_a_measurement_apart_that_fails_says_so_in_one_line():
 
 
 @pytest.mark.slow
-def test_fresh_processes_tell_compilation_memory_and_the_second_start():
-    assert bench_fresh.measure_apart("compiling")["compile_seconds"] > 1
-    found = bench_fresh.measure_apart("memory")
-    assert found["runs"] == 50
-    assert 0.2 < found["peak_gib"] < 4
+def test_fresh_processes_measure_compilation_memory_and_start():
+    assert bench_fresh.compilation_apart().compile_seconds > 1
+    memory = bench_fresh.memory_apart()
+    assert memory.runs == 50
+    assert 0.2 < memory.peak_gib < 4
     begun = time.perf_counter()
     first, second = bench_fresh.seconds_to_train()
     assert 0 < second < first < time.perf_counter() - begun

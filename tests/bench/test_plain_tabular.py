@@ -11,9 +11,9 @@ import pytest
 from mccpo.bench.plain_tabular import PlainLearner
 from mccpo.env import FiniteEnvironment, make
 from mccpo.exact import enumerate_model
-from mccpo.methods import METHODS, TabularSettings, as_numbers, budgets_of
+from mccpo.methods import TabularSettings, budgets_of, method_arrays, method_spec
 from mccpo.methods.mc_cpo import tabular
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 BATCH, UPDATES = 6, 40
 SETTINGS = TabularSettings(warm=5.0)
@@ -21,7 +21,7 @@ BUDGETS = {"chain": {"c4": 2.4505}, "gate": {"c": 0.0}, "random-finite": {"c3": 
 
 
 @functools.cache
-def compiled(environment: str) -> Callable[[Method, tabular.TabularState], tabular.TabularState]:
+def compiled(environment: str) -> Callable[[MethodArrays, tabular.TabularState], tabular.TabularState]:
     """One update of the learner, of any method: a program for each environment."""
     env = make(environment)
     assert isinstance(env, FiniteEnvironment)
@@ -34,13 +34,13 @@ def compiled(environment: str) -> Callable[[Method, tabular.TabularState], tabul
 def test_twins_agree(environment: str, method: str) -> None:
     env = make(environment)
     assert isinstance(env, FiniteEnvironment)
-    spec, budgets = METHODS[method], budgets_of(env, BUDGETS[environment])
+    spec, budgets = method_spec(method), budgets_of(env, BUDGETS[environment])
     limit = np.where(np.asarray(budgets.active) > 0, np.asarray(budgets.limit, float), np.nan)
     model = enumerate_model(env)
     scale = np.asarray(budgets.scale, float)
     plain = PlainLearner(model, spec, limit, scale, SETTINGS, env.horizon, env.cost_bounds, env.reward_bound)
     state = tabular.start(env, jax.random.key(3))
-    numbers = as_numbers(spec, env)
+    numbers = method_arrays(spec, env)
     for _ in range(UPDATES):
         plain.learn(*map(np.asarray, _uniforms(state.key, env.horizon)))
         state = compiled(environment)(numbers, state)
@@ -64,7 +64,7 @@ def test_the_key_is_never_used_twice() -> None:
     env = make("chain")
     assert isinstance(env, FiniteEnvironment)
     state = tabular.start(env, jax.random.key(0))
-    numbers = as_numbers(METHODS["mc-cpo"], env)
+    numbers = method_arrays(method_spec("mc-cpo"), env)
     seen = set()
     for _ in range(5):
         seen.add(tuple(np.asarray(jax.random.key_data(state.key))))

@@ -6,13 +6,15 @@ from contextlib import nullcontext
 
 import pytest
 
-from mccpo.bench.serve import measure as bench
+from mccpo.bench.serve import measurement as bench
 from mccpo.bench.serve.client import Connection
 from mccpo.bench.serve.load import Pupils, drive, teach
-from mccpo.bench.serve.measure import measure, missed
+from mccpo.bench.serve.measurement import measure, missed
 from mccpo.bench.serve.servers import serving
 from mccpo.env import make
 from mccpo.errors import InputError, MccpoError
+
+from ..serve.conftest import run_of as run_of  # noqa: TID252 - the same runs are served
 
 
 def against(answer, work):
@@ -139,6 +141,7 @@ def test_every_bar_can_be_missed(name, value, words):
     assert words in found
 
 
+@pytest.mark.slow
 def test_a_small_load_from_start_to_replay(run_of, monkeypatch):
     monkeypatch.setattr(bench, "CONNECTIONS", 4)
     monkeypatch.setattr(bench, "ROUNDS", 2)

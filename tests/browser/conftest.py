@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import make
-from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.access import KeyFile
 
 from ..serve.conftest import run_of as run_of  # noqa: TID252 - the same runs are served
 

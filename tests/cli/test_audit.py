@@ -10,10 +10,10 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.cli.commands.audit import gain_by
-from mccpo.logs import table
-from mccpo.mastery.fitting.fit import Settings, fit
-from mccpo.mastery.model import codes
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.logs import read_table
+from mccpo.mastery import codes
+from mccpo.mastery.fitting import FitSettings, fit
+from mccpo.mastery.tables import responses_of
 
 
 def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learners: int = 40) -> pl.DataFrame:
@@ -34,7 +34,7 @@ def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learner
                 }
             )
     pl.DataFrame(rows, schema_overrides={"concept": pl.String, "signal": pl.Int8}).write_parquet(path)
-    return table.read(path)
+    return read_table(path)
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_the_gain_by_knowledge_tracing_is_what_it_adds_event_by_event() -> None:
     frame = write_logs(Path("logs.parquet"), learners=15)
     frame = frame.with_columns(concept=pl.when(pl.col("order") != 3).then(pl.col("concept")))
     found = gain_by(frame, "bkt", 0.08, 2, 0)
-    model = fit("bkt", responses_of(frame), Settings(restarts=2, seed=0)).model
+    model = fit("bkt", responses_of(frame), FitSettings(restarts=2, seed=0)).model
     known: dict[tuple[str, str], float] = {}
     expected = []
     for learner, concept, correct in frame.select("learner", "concept", "correct").iter_rows():
@@ -164,7 +164,7 @@ def test_the_papers_rate_stands_beside_its_own_data_sets(
 def test_the_table_is_written_beside_the_audit() -> None:
     frame = write_logs(Path("logs.parquet"))
     assert main(["audit", "logs.parquet", "--model", "ema", "--table", "new/table.parquet", "--out", "found"]) == 0
-    assert table.read("new/table.parquet").equals(frame)
+    assert read_table("new/table.parquet").equals(frame)
 
 
 @pytest.mark.parametrize(

@@ -1,33 +1,85 @@
 """`mccpo bench` as a user calls it; what it measures is tested beside the experiments."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from mccpo.bench import logs as bench_logs
 from mccpo.bench import neural as bench_neural
+from mccpo.bench import tabular as bench_tabular
+from mccpo.bench.fresh import Memory
+from mccpo.bench.neural_results import (
+    FastestSettings,
+    Growth,
+    GrowthStep,
+    IdenticalSettings,
+    NeuralBench,
+    PeerState,
+    Roofline,
+    SpeedAt,
+    Start,
+)
+from mccpo.bench.rounds import Speed
+from mccpo.bench.tabular import TableSpeed, TabularBench
 from mccpo.cli import main
+from mccpo.methods.gradient.rollout import Sizes
 
-SIZES = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4}
-
-
-def speed(steps, **more):
-    return {"steps_per_second": steps, "steps_per_second_per_core": steps / 2, "rounds": [steps], **more}
+SIZES = Sizes(64, 128, 512, 4)
 
 
-def contest(speeds, ratios, missing=None):
-    return {"speeds": speeds, "ratios": ratios, "ratio": min(ratios.values(), default=None), "peer_missing": missing}
+def speed(steps):
+    return Speed(steps, (steps,), 2)
 
 
-FOUND = {
+PARTS = {
+    "speed": IdenticalSettings(
+        SIZES,
+        {"mccpo": speed(400_000.0), "MaskablePPO": speed(20_000.0)},
+        PeerState({"torch": "2"}, None),
+    ),
+    "best": FastestSettings(
+        {"mccpo": (SpeedAt(replace(SIZES, minibatch=2048), speed(500_000.0)), SpeedAt(SIZES, speed(400_000.0)))},
+        PeerState(None, "no network"),
+    ),
+    "roofline": Roofline(208_000, 400_000.0, 1.6e11),
+    "start": Start(9.0, 14.0, 2.5),
+    "memory": Memory(50, 1.25),
+    "growth": Growth(
+        (
+            GrowthStep(15, "tutor-15", 208_000, speed(400_000.0)),
+            GrowthStep(100, "random", 900_000, speed(50_000.0)),
+        )
+    ),
+}
+
+
+def speed_json(steps):
+    return {"steps_per_second": steps, "steps_per_second_per_core": steps / 2, "rounds": [steps]}
+
+
+SIZES_JSON = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4}
+FASTEST_JSON = {"sizes": SIZES_JSON | {"minibatch": 2048}, **speed_json(500_000.0)}
+NEURAL_JSON = {
     "cores": 2,
     "device": "cpu",
     "seeds": 10,
     "speed": {
-        "sizes": SIZES,
-        **contest({"mccpo": speed(400_000.0), "MaskablePPO": speed(20_000.0)}, {"MaskablePPO": 20.0}),
+        "sizes": SIZES_JSON,
+        "speeds": {"mccpo": speed_json(400_000.0), "MaskablePPO": speed_json(20_000.0)},
+        "ratios": {"MaskablePPO": 20.0},
+        "ratio": 20.0,
+        "peer_versions": {"torch": "2"},
+        "peer_missing": None,
     },
-    "best": contest({"mccpo": speed(500_000.0, sizes=SIZES | {"minibatch": 2048})}, {}, "no network"),
+    "best": {
+        "tried": {"mccpo": [FASTEST_JSON, {"sizes": SIZES_JSON, **speed_json(400_000.0)}]},
+        "speeds": {"mccpo": FASTEST_JSON},
+        "ratios": {},
+        "ratio": None,
+        "peer_versions": None,
+        "peer_missing": "no network",
+    },
     "roofline": {
         "flops_per_step": 208_000,
         "steps_per_second": 400_000.0,
@@ -39,8 +91,8 @@ FOUND = {
     "memory": {"runs": 50, "peak_gib": 1.25},
     "growth": {
         "sizes": [
-            {"concepts": 15, "curriculum": "tutor-15", "flops_per_step": 208_000, **speed(400_000.0)},
-            {"concepts": 100, "curriculum": "random", "flops_per_step": 900_000, **speed(50_000.0)},
+            {"concepts": 15, "curriculum": "tutor-15", "flops_per_step": 208_000, **speed_json(400_000.0)},
+            {"concepts": 100, "curriculum": "random", "flops_per_step": 900_000, **speed_json(50_000.0)},
         ],
         "falls_no_faster_than_linearly": False,
     },
@@ -51,7 +103,9 @@ FOUND = {
 def asked(monkeypatch):
     """The parts that were asked for, while every measurement gives the same."""
     calls = []
-    monkeypatch.setattr(bench_neural, "measure", lambda parts, bench: (calls.append((parts, bench)), FOUND)[1])
+    monkeypatch.setattr(
+        bench_neural, "measure", lambda *call: (calls.append(call), NeuralBench(2, "cpu", 10, PARTS))[1]
+    )
     return calls
 
 
@@ -69,11 +123,32 @@ def test_the_neural_bench_as_text(asked, capsys):
     assert asked[0][0] == []
 
 
-def test_parts_are_named_and_json_is_what_was_found(asked, capsys):
+def test_the_neural_bench_as_json(asked, capsys):
     assert main(["bench", "neural", "--parts", "memory, speed", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == FOUND
+    out = capsys.readouterr().out
+    assert json.dumps(json.loads(out)) == json.dumps(NEURAL_JSON)  # in this order, too
     assert asked[0][0] == ["memory", "speed"]
     assert asked[0][1].cache is not None
+
+
+def test_the_tabular_bench(monkeypatch, capsys):
+    tables = {"gate": TableSpeed(2.0, 0.5, 1000.0, 30.0, 50.0), "chain": TableSpeed(3.0, 1.0, 2000.0, 70.0, 60.0)}
+    monkeypatch.setattr(bench_tabular, "measure", lambda _: TabularBench(2, tables))
+    assert main(["bench", "tabular"]) == 0
+    out = capsys.readouterr().out
+    assert "gate           2.0               0.5         1,000                 50" in out
+    assert "both tables in 5.0 s on 2 cores" in out
+    assert "take 100 s: 20.0 times, 10.0 times per core" in out
+    assert main(["bench", "tabular", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["cores", "tables", "seconds", "plain_seconds", "ratio", "ratio_per_core"]
+    assert told["tables"]["gate"] == {
+        "seconds": 2.0,
+        "compile_seconds": 0.5,
+        "episodes_per_second": 1000.0,
+        "plain_seconds": 30.0,
+        "plain_episodes_per_second": 50.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -89,22 +164,19 @@ def test_a_wrong_part_is_one_line_and_exit_2(call, culprit, capsys):
 
 
 STAGES = {"read": 2.0, "write": 0.2, "mastery": 0.3, "episodes": 0.1, "audit": 0.4}
-LOGS = {
-    "cores": 2,
-    "rounds": 3,
-    "sizes": [
-        {
-            "rows": 1_000_000,
-            "learners": 4484,
-            "polars": {"seconds": 1.5, "cpu_seconds": 2.0, "peak_gib": 0.3},
-            "mccpo": {"seconds": 3.0, "stages": STAGES, "cpu_seconds": 4.4, "peak_gib": 0.5},
-            "ratio": 2.0,
-            "cpu_ratio": 2.2,
-        }
-    ],
-    "linear": False,
-    "pandas": {"rows": 1_000_000, "seconds": 90.0, "ratio": 30.0, "equal": False, "differences": ["n: 3 and 4"]},
-}
+LOGS = bench_logs.LogsBench(
+    cores=2,
+    rounds=3,
+    sizes=(
+        bench_logs.SizeResult(
+            2_000, 9, bench_logs.PipelineRun(0.01, 0.01, 0.1), bench_logs.PipelineRun(0.002, 0.002, 0.1, STAGES)
+        ),
+        bench_logs.SizeResult(
+            1_000_000, 4484, bench_logs.PipelineRun(1.5, 2.0, 0.3), bench_logs.PipelineRun(3.0, 4.4, 0.5, STAGES)
+        ),
+    ),
+    pandas=bench_logs.PandasResult(1_000_000, 90.0, 30.0, ["n: 3 and 4"]),
+)
 
 
 def test_the_logs_bench_as_text(monkeypatch, capsys):
@@ -120,7 +192,7 @@ def test_the_logs_bench_as_text(monkeypatch, capsys):
     assert "time grows FASTER THAN linearly in rows" in lines
     assert "pandas at 1,000,000 rows: 90.0 s, mccpo is 30.0 times as fast, OTHER RESULTS (n: 3 and 4)" in lines
     assert main(["bench", "logs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == LOGS
+    assert json.loads(capsys.readouterr().out) == LOGS.as_json()
     assert calls[1] == bench_logs.ROWS
 
 
@@ -163,9 +235,7 @@ def served(monkeypatch):
     """A bench that measures nothing, and how many learners it was called with."""
     calls = []
     monkeypatch.setattr("mccpo.cli.commands.bench.serve.train_small", lambda folder: folder)
-    monkeypatch.setattr(
-        "mccpo.bench.serve.measure.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1]
-    )
+    monkeypatch.setattr("mccpo.bench.serve.measure", lambda _, __, learners: (calls.append(learners), SERVED)[1])
     return calls
 
 

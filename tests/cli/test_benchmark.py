@@ -2,13 +2,15 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.experiments.benchmark.outside import write
-from mccpo.methods.rules import TUTORS
+from mccpo.experiments.benchmark import AgentRow, write_agent_rows
+from mccpo.methods import registry
+from mccpo.methods.rules import RandomReady
 
 QUICK = ["benchmark", "--methods", "random-ready,lyapunov-lp", "--envs", "gate,assistments-2009", "--seeds", "2"]
 
@@ -56,9 +58,8 @@ def test_json_is_the_results_file_and_nothing_else(capsys, tmp_path):
 
 
 def test_an_outside_agent_joins_the_table(capsys, tmp_path):
-    measured = {"return": 0.7, "engagement": 0.7, "gain": 0.5, "violation_rate": 0.1, "J_c": 0.1, "seconds": 3.0}
-    row = {"environment": "gate", "method": "my-agent", "kappa": None, "seed": 0, "prerequisite_violation_rate": 0.0}
-    write(tmp_path / "mine.parquet", [row | measured])
+    row = AgentRow("gate", "my-agent", None, 0, 0.7, 0.7, 0.5, 0.1, 0.0, {"c": 0.1}, seconds=3.0)
+    write_agent_rows(tmp_path / "mine.parquet", [row])
     arguments = ["--rows", str(tmp_path / "mine.parquet"), "--out", str(tmp_path / "run"), "--json"]
     code, out, err = run(capsys, *QUICK, *arguments)
     assert code == 0, err
@@ -69,7 +70,7 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
     code, out, err = run(capsys, *QUICK, "--out", str(tmp_path / "run"), "--json", "--resume")
     assert code == 0, err
     assert [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"] == cells
-    write(tmp_path / "mine.parquet", [row | measured | {"return": 0.6}])
+    write_agent_rows(tmp_path / "mine.parquet", [replace(row, ret=0.6)])
     code, out, err = run(capsys, *QUICK, *arguments, "--resume")
     assert code == 0, err
     again = [cell for cell in json.loads(out)["cells"] if cell["method"] == "my-agent"]
@@ -79,9 +80,11 @@ def test_an_outside_agent_joins_the_table(capsys, tmp_path):
 def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
     def printing():
         sys.stdout.write("hello\n")
-        return TUTORS["random-ready"]()
+        return RandomReady()
 
-    monkeypatch.setitem(TUTORS, "curriculum-order", printing)
+    monkeypatch.setitem(
+        registry.METHODS._registered, "curriculum-order", registry.RuleEntry("curriculum-order", "", "", printing)
+    )
     arguments = ["--methods", "curriculum-order", "--envs", "gate", "--seeds", "1", "--json"]
     code, out, err = run(capsys, "benchmark", *arguments, "--out", str(tmp_path / "run"))
     assert code == 0, err
@@ -90,8 +93,8 @@ def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
 
 
 def test_an_outside_agent_by_the_name_of_a_method_is_refused_before_anything_is_run(capsys, tmp_path):
-    measured = dict.fromkeys(("return", "engagement", "gain", "violation_rate", "prerequisite_violation_rate"), 0.5)
-    write(tmp_path / "mine.parquet", [{"environment": "gate", "method": "mc-cpo", "seed": 0, "J_c": 0.1, **measured}])
+    row = AgentRow("gate", "mc-cpo", None, 0, *[0.5] * 5, {"c": 0.1})
+    write_agent_rows(tmp_path / "mine.parquet", [row])
     arguments = ["--rows", str(tmp_path / "mine.parquet"), "--out", str(tmp_path / "run")]
     code, out, err = run(capsys, *QUICK, *arguments)  # though it is not even asked for
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -131,6 +134,7 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_is_run(capsys, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same(capsys, tmp_path):
     alone, shared = (tmp_path / name for name in ("alone", "shared"))
     assert run(capsys, *QUICK, "--out", str(alone))[0] == 0

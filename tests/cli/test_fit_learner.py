@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.mastery import BKT, read
+from mccpo.mastery import BKT, read_model
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def logs(tmp_path):
 def test_the_model_and_its_diagnostics_are_written(logs, tmp_path, capsys):
     assert main(["fit-learner", str(logs), "--out", str(tmp_path / "run"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    model = read(tmp_path / "run" / "learner.json")
+    model = read_model(tmp_path / "run" / "learner.json")
     assert isinstance(model, BKT)
     assert model.concepts == ("a", "b", "c")
     assert told == json.loads((tmp_path / "run" / "diagnostics.json").read_text())

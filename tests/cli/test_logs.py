@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.logs.synthetic.generate import PLATFORMS
+from mccpo.logs.synthetic import PLATFORMS
 
 TABLE = ["--format", "table", "--map", "learner=student,concept=skill,item=problem,time=answered_at,correct=right"]
 

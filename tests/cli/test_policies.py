@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.cli import main
-from mccpo.runs.folder import load_policies
+from mccpo.experiments.saved_policies import load_policies
 
 CURRICULUM = """{"concepts": [
     {"name": "counting", "demand": 0.2},

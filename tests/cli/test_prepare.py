@@ -10,11 +10,10 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.experiments import Options, feasibility, neural
+from mccpo.experiments import Options, feasibility, measuring, problem
 from mccpo.experiments.paper import from_logs as data
-from mccpo.logs.synthetic.generate import generate
-from mccpo.methods import NeuralPlan
-from mccpo.methods.gradient.training import Sizes
+from mccpo.logs.synthetic import generate
+from mccpo.methods import NeuralPlan, Sizes
 
 GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
 ROOT = Path(__file__).parents[2]
@@ -168,8 +167,9 @@ def test_reproduce_names_its_data(capsys, monkeypatch):
 def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
     plan = NeuralPlan(steps=600, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
     monkeypatch.setattr(Options, "neural_plan", lambda *_: plan)
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
-    monkeypatch.setattr(neural, "EVALUATION_EPISODES", 16)
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
+    for module in (problem, measuring):
+        monkeypatch.setattr(module, "EVALUATION_EPISODES", 16)
     assert main([*logs, "--horizon", "8", "--out", "made"]) == 0
     capsys.readouterr()
     assert main(["compare", "./made", "--methods", "unconstrained,mc-cpo", "--json"]) == 0

@@ -37,6 +37,13 @@ def test_a_run_becomes_a_page(results: object) -> None:
     assert "Return during training" in Path("run/report.html").read_text()
 
 
+def test_a_run_without_curves_becomes_a_page() -> None:
+    """Such as a cell of a benchmark."""
+    Path("run/metrics.parquet").unlink()
+    assert report(one_cell()) == 0
+    assert "Return during training" not in Path("run/report.html").read_text()
+
+
 def test_the_curves_of_a_setting_are_found_by_table_and_name() -> None:
     columns = {"method": "mc-cpo", "seed": np.zeros(2, int), "episodes": [1, 2], "return": [0.5, 1.0], "unit": "steps"}
     frames = [pl.DataFrame({"part": part, **columns}) for part in ("t κ=0.9", "other κ=0.9", "t2 κ=0.9")]

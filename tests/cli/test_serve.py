@@ -19,9 +19,9 @@ from mccpo.cli.commands.small_policy import train_small
 from mccpo.env import make
 from mccpo.errors import MccpoError
 from mccpo.exact import Values
-from mccpo.methods import METHODS
+from mccpo.experiments.saved_policies import Policies, write_policies
+from mccpo.methods import method_spec
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import Policies, write_policies
 
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -32,7 +32,7 @@ def write_run(folder, concepts=6, budget=9):
     weights = np.random.default_rng(0).normal(scale=0.3, size=(1, network_of(env).size)).astype(np.float32)
     folder.mkdir()
     write_policies(
-        folder, [Policies("tutor-15", env, METHODS["mc-cpo"], {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
+        folder, [Policies("tutor-15", env, method_spec("mc-cpo"), {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
     )
 
 
@@ -235,7 +235,7 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
 
 def test_jax_and_its_company_stay_at_home():
     code = (
-        "import sys, mccpo.serve.api.app, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
+        "import sys, mccpo.serve.pages, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
         "print({'jax', 'equinox', 'polars', 'matplotlib', 'scipy'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

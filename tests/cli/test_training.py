@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ from mccpo.cli.app import build_app
 from mccpo.cli.commands.cache import folder
 from mccpo.cli.commands.reproduce import suited
 from mccpo.env import make
-from mccpo.experiments import TABLES, Options, compare, feasibility, neural
-from mccpo.methods import NeuralPlan, Snapshot
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.experiments import TABLES, Options, compare, feasibility
+from mccpo.methods import Arrays, NeuralPlan, Sizes, point_of
 from mccpo.runs.folder import RunFolder
 from mccpo.runs.tensorboard import _whole
 
@@ -144,7 +144,7 @@ def test_what_is_wrong_with_any_environment_is_said_before_training(
     def train(*_: Any) -> None:
         pytest.fail("trained first")
 
-    monkeypatch.setattr(neural, "anchor", train)
+    monkeypatch.setattr(compare, "pose_neural", train)
     monkeypatch.setattr(compare, "run", train)
     assert main(call) == 2
     told = capsys.readouterr().err
@@ -166,10 +166,10 @@ def test_event_files_are_written_on_request_and_a_resumed_run_repeats_no_step(
     call = ["compare", "gate", *SMALL, "--tensorboard", "--out", "run"]
     save = RunFolder.save
 
-    def press_ctrl_c(folder: RunFolder, label: str, snapshot: Snapshot[Any, Any], *, last: bool = False) -> None:
-        if snapshot.point == 30 and not last:
+    def press_ctrl_c(folder: RunFolder, label: str, arrays: Callable[[], Arrays], *, last: bool = False) -> None:
+        if point_of(arrays()) == 30 and not last:
             raise KeyboardInterrupt
-        save(folder, label, snapshot, last=last)
+        save(folder, label, arrays, last=last)
 
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "save", press_ctrl_c)
@@ -239,6 +239,7 @@ def programs(cache: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in cache.glob("programs-*/*")}
 
 
+@pytest.mark.slow
 def test_a_second_run_compiles_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCCPO_CACHE", str(tmp_path / "cache"))
     call = [*CALL, "compare", "gate", "--seeds", "1", "--episodes", "80", "--methods", "mc-cpo", "--json"]
@@ -301,7 +302,7 @@ def test_requirements_in_words_become_budgets_and_are_shown_back(capsys: pytest.
 def test_a_requirement_does_not_loosen_the_kappa_that_was_asked_for(
     kappa: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     rule = "demand shortfall of at most 0.1 a step on average"
     call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", "horizon=12"]
     assert main([*call, "--require", rule, *kappa, "--out", "run"]) == 0

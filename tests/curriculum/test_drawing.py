@@ -47,9 +47,9 @@ def test_prerequisites_stand_to_the_left_and_boxes_do_not_overlap():
     edges = {(f"c{random.integers(v)}", f"c{v}") for v in range(1, 40) for _ in range(2)}
     layout = arrange(Curriculum.from_edges(sorted(edges)))
     for (start, end), route in layout.routes.items():
-        assert layout.places[start].column < layout.places[end].column
+        assert layout.points[start].column < layout.points[end].column
         assert all(after.column == before.column + 1 for before, after in pairwise(route))
     for column in range(layout.columns):
-        heights = sorted(place.y for place in layout.places.values() if place.column == column)
+        heights = sorted(point.y for point in layout.points.values() if point.column == column)
         assert all(below - above > 40 for above, below in pairwise(heights))
         assert all(0 <= y <= layout.height for y in heights)

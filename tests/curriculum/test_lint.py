@@ -96,7 +96,7 @@ def test_a_self_loop_is_not_also_a_cycle():
 def test_the_edge_that_closes_a_cycle_against_the_order_of_the_file_goes():
     curriculum, removed = repair(graph(a="c", b="a", c="b"))
     assert curriculum.edges == (("a", "b"), ("b", "c"))
-    assert [one.as_dict() for one in removed] == [
+    assert [one.as_json() for one in removed] == [
         {"kind": "cycle", "where": "c → a", "why": "closes a cycle of a, b, c"}
     ]
 
@@ -107,7 +107,7 @@ def test_few_edges_go_even_when_the_file_lists_dependents_first():
 
 
 def test_the_json_has_these_keys():
-    report = check(graph(a="x")).as_dict()
+    report = check(graph(a="x")).as_json()
     assert list(report) == ["concepts", "edges", "depth", "findings"]
     assert report["findings"][0] == {
         "kind": "dangling",

@@ -4,10 +4,18 @@ import json
 
 import pytest
 
-from mccpo.curriculum import Curriculum, read_raw
-from mccpo.curriculum.formats import json_format
-from mccpo.curriculum.formats import paths as formats
-from mccpo.curriculum.formats.raw import Derivation, Evidence, RawConcept, RawGraph
+from mccpo.curriculum import (
+    Curriculum,
+    Derivation,
+    Evidence,
+    RawConcept,
+    RawGraph,
+    parse_json,
+    read_raw,
+    render_json,
+    write_raw,
+)
+from mccpo.curriculum.formats import parse_csv
 from mccpo.errors import InputError
 
 DERIVED = RawGraph(
@@ -20,26 +28,26 @@ DERIVED = RawGraph(
 
 def test_a_round_trip_keeps_the_label_and_the_evidence(tmp_path):
     path = tmp_path / "x.json"
-    formats.write_raw(DERIVED, path)
+    write_raw(DERIVED, path)
     read = read_raw(path)
     assert (read.rows, read.derived, read.evidence) == (DERIVED.rows, DERIVED.derived, DERIVED.evidence)
-    assert json_format.render(read) == path.read_text()
+    assert render_json(read) == path.read_text()
     assert Curriculum.read(path).edges == (("a", "b"), ("a", "c "), ("b", "c "))
     assert "derived by recipe from table.csv (cluster=level2, least=20" in str(read.derived)
 
 
 def test_a_file_that_says_nothing_of_its_origin_is_written_as_it_always_was():
     raw = RawGraph((RawConcept("a", (), 0.5), RawConcept("b", ("a",))))
-    assert json_format.render(raw) == (
+    assert render_json(raw) == (
         '{"format": "mccpo-curriculum/1",\n "concepts": [\n  {"name": "a", "demand": 0.5, "prerequisites": []},\n'
         '  {"name": "b", "prerequisites": ["a"]}\n ]}\n'
     )
 
 
 def test_a_table_is_an_experts_and_an_edge_list_is_nobodys():
-    table = formats.FORMATS[".csv"].parse(b"name,prerequisites\na,\nb,a\nc,a|b\n", "t.csv")
+    table = parse_csv(b"name,prerequisites\na,\nb,a\nc,a|b\n", "t.csv")
     assert table.provenances() == {"expert table": 3}
-    edges = formats.FORMATS[".csv"].parse(b"prerequisite,concept\na,b\n", "e.csv")
+    edges = parse_csv(b"prerequisite,concept\na,b\n", "e.csv")
     assert edges.provenances() == {}
 
 
@@ -53,9 +61,9 @@ def document(**changes):
 
 
 def test_the_label_is_optional_in_its_parts():
-    raw = json_format.parse(document(derived={"recipe": "r", "from": "f"}, edges=[]), "x")
+    raw = parse_json(document(derived={"recipe": "r", "from": "f"}, edges=[]), "x")
     assert raw.derived == Derivation("r", "f")
-    assert json_format.parse(document(), "x").evidence == {("a", "b"): Evidence("p", {"n": 3})}
+    assert parse_json(document(), "x").evidence == {("a", "b"): Evidence("p", {"n": 3})}
 
 
 @pytest.mark.parametrize(
@@ -77,4 +85,4 @@ def test_the_label_is_optional_in_its_parts():
 )
 def test_what_is_not_understood_is_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        json_format.parse(document(**changes), "x.json")
+        parse_json(document(**changes), "x.json")

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccpo.env import ENVIRONMENTS, FiniteEnvironment, PreparedJudge, RandomCurricula, make
+from mccpo.env import FiniteEnvironment, PreparedJudge, RandomCurricula, environment_entry, make, registered
+from mccpo.errors import InputError
 
 EPISODES = 64
 
 
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
+@pytest.fixture(scope="module", params=[entry.name for entry in registered().values() if not entry.needs_data])
 def env(request):
     return make(request.param)
 
@@ -81,11 +82,13 @@ def same(one, other):
 
 
 def test_the_declarations_agree_with_each_other(env):
-    assert ENVIRONMENTS[env.name] is type(env)
+    assert environment_entry(env.name).build is type(env)
+    assert environment_entry(env.name).doc
     assert set(env.constrained) <= set(env.cost_names)
     assert set(env.fixed_budgets) <= set(env.constrained)
     assert env.cost_bounds.shape == (len(env.cost_names),)
     assert len(set(env.action_names)) == env.num_actions == env.noop == len(env.hack)
+    assert env.unwrapped is env
     assert env.discounted_horizon == pytest.approx(sum(env.gamma**t for t in range(env.horizon)))
 
 
@@ -99,6 +102,28 @@ def test_shapes_and_types_are_those_declared_and_stay_the_same(env):
     assert (step.costs.shape, step.costs.dtype) == ((len(env.cost_names),), jnp.float32)
     assert {(x.shape, x.dtype) for x in (step.reward, step.gain)} == {((), jnp.dtype("float32"))}
     assert {(x.shape, x.dtype) for x in (step.unready, step.terminated, step.truncated)} == {((), jnp.dtype("bool"))}
+
+
+def test_views_of_the_fields_are_the_features_in_order(env, episodes):
+    features = np.asarray(episodes[2].obs.features)  # episodes, steps, features
+    parts = [env.view(features, name, axis=2) for name in env.observation_fields]
+    assert [part.shape[2:] for part in parts] == [field.shape for field in env.observation_fields.values()]
+    np.testing.assert_array_equal(np.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], 2), features)
+    np.testing.assert_array_equal(env.view(np.moveaxis(features, 2, 0), "time"), env.view(features, "time", axis=2))
+    with pytest.raises(InputError, match="shows no 'mood'; choose from mastery"):
+        env.view(features, "mood")
+
+
+def test_fields_of_concepts_have_as_many_numbers_for_each(env):
+    for name, field in env.observation_fields.items():
+        assert not field.per_concept or field.size % len(env.curriculum) == 0, name
+
+
+def test_mastery_and_time_are_what_the_state_has(env, episodes):
+    steps = episodes[2]
+    np.testing.assert_array_equal(env.view(steps.obs.features, "mastery", axis=2), steps.state.K)
+    time = env.view(steps.obs.features, "time", axis=2)
+    np.testing.assert_allclose(time * env.horizon, steps.state.t, rtol=1e-6)
 
 
 def test_a_step_is_compiled_once_and_gives_the_same_alone_batched_and_scanned(env, reset, episodes):

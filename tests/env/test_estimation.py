@@ -11,7 +11,7 @@ import pytest
 from mccpo.env import Estimated, Tutor, TutorBKT, make
 from mccpo.env.tutor import Latent
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, as_numbers
+from mccpo.methods import method_arrays, method_spec
 from mccpo.methods.episodes import judge
 from mccpo.methods.gradient.rollout import network_of
 
@@ -181,7 +181,7 @@ def test_where_mastery_is_latent_both_counts_are_kept():
 
 def test_a_masked_policy_is_judged_by_the_truth():
     short = Tutor(horizon=20, K0=0.5)
-    method = as_numbers(METHODS["mc-cpo"], short)
+    method = method_arrays(method_spec("mc-cpo"), short)
     parameters = network_of(short).init(jax.random.key(0))
     judged = eqx.filter_jit(judge)
     seen = judged(Estimated(short, bias=0.15), method, parameters, jax.random.key(1), 16)

@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.env import Group, PreparedJudge, PreparedTutor, describe_environment, make, rebuild_environment
-from mccpo.env.registry import JUDGE, TUTOR
+from mccpo.env import (
+    JUDGE_FILE,
+    TUTOR_FILE,
+    Group,
+    PreparedJudge,
+    PreparedTutor,
+    describe_environment,
+    make,
+    rebuild_environment,
+)
 from mccpo.errors import InputError
 from mccpo.files import dump_json
 
@@ -195,14 +203,14 @@ def test_an_environment_comes_back_from_json_as_it_was(env):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, env in ((TUTOR, tutor()), (JUDGE, judge())):
+    for name, env in ((TUTOR_FILE, tutor()), (JUDGE_FILE, judge())):
         described = {"environment": env.name, "parameters": describe_environment(env)}
         (tmp_path / name).write_text(dump_json(described))
     return tmp_path
 
 
 def test_a_folder_is_the_name_of_its_tutor_and_a_file_that_of_its_own(folder):
-    made, other = make(str(folder)), make(str(folder / JUDGE))
+    made, other = make(str(folder)), make(str(folder / JUDGE_FILE))
     assert (type(made), type(other)) == (PreparedTutor, PreparedJudge)
     np.testing.assert_allclose(made.K0, KNOWLEDGE["K0"], rtol=1e-6)
     assert other.decay == pytest.approx(0.7)

@@ -13,12 +13,12 @@ from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import certify as certificate
-from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, show_in, write_certificate
+from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, write_certificate
+from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.files import dump_json
-from mccpo.methods import METHODS
+from mccpo.methods import method_spec
 from mccpo.methods.episodes import Episodes
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import Policies, write_policies
 
 ENV = make("tutor-15", horizon=5)
 D = ENV.discounted_horizon
@@ -32,54 +32,55 @@ def always(*actions, env=ENV, method="mc-cpo", budgets=LOOSE):
     parameters = np.zeros((len(actions), network.size), np.float32)
     for place, action in enumerate(actions):
         parameters[place, network.size - network.actions - network.signals + action] = 1e3
-    return Policies(env.name, env, METHODS[method], dict(budgets), ANCHOR, parameters, seed=0)
+    return Policies(env.name, env, method_spec(method), dict(budgets), ANCHOR, parameters, seed=0)
 
 
 def test_policies_within_their_budgets_pass():
-    found = json.loads(dump_json(certify(always(0, 1), Terms(episodes=300))), parse_constant=pytest.fail)
-    assert found["passed"] is True
+    found = certify(always(0, 1), Terms(episodes=300))
+    json.loads(dump_json(found.as_json()), parse_constant=pytest.fail)
+    assert found.passed is True
     assert shortfall(found) is None
-    assert [one["policy"] for one in found["policies"]] == [0, 1]
-    c3 = found["budgets"]["c3"]
-    assert c3["policy"] == 0  # demand 0.2 costs more than 0.25
-    assert c3["mean"] == pytest.approx(0.3 * D, rel=1e-5)
-    assert c3["mean"] < c3["bound"] <= c3["budget"] == 1.6
-    for name, claim in found["budgets"].items():
-        assert claim["bound"] == max(one["budgets"][name]["bound"] for one in found["policies"])
+    assert [one.policy for one in found.policies] == [0, 1]
+    c3 = found.budgets["c3"]
+    assert c3.policy == 0  # demand 0.2 costs more than 0.25
+    assert c3.mean == pytest.approx(0.3 * D, rel=1e-5)
+    assert c3.mean < c3.bound <= c3.budget == 1.6
+    for name, claim in found.budgets.items():
+        assert claim.bound == max(one.budgets[name].bound for one in found.policies)
 
 
 def test_a_mask_on_the_truth_needs_no_bound_on_what_is_not_ready():
     found = certify(always(0, 14), Terms(episodes=40))
-    readiness = found["prerequisite"]
-    assert readiness["structural"]
-    assert "mask" in readiness["reason"]
-    assert (readiness["violations"], readiness["steps"], readiness["bound"]) == (0, 2 * 40 * 5, 0.0)
-    assert found["correction"]["claims"] == 2 * 3
+    readiness = found.prerequisite
+    assert readiness.structural
+    assert "mask" in readiness.reason
+    assert (readiness.violations, readiness.steps, readiness.bound) == (0, 2 * 40 * 5, 0.0)
+    assert found.correction.claims == 2 * 3
 
 
 def test_a_budget_below_the_mean_is_beyond_any_number_of_episodes():
     found = certify(always(0, budgets=LOOSE | {"c3": 0.29 * D}), Terms(episodes=50))
-    assert found["passed"] is False
-    assert found["budgets"]["c3"]["passed"] is False
+    assert found.passed is False
+    assert found.budgets["c3"].passed is False
     assert re.search(r"c3 of policy 0 .* no number of episodes", shortfall(found))
 
 
 def test_too_few_episodes_fail_and_the_number_that_is_named_suffices():
     policies = always(0, budgets=LOOSE | {"c2": 0.002})  # it costs nothing there, which takes episodes to show
     few = certify(policies, Terms(episodes=50))
-    needed = few["budgets"]["c2"]["episodes_needed"]
-    assert not few["passed"]
+    needed = few.budgets["c2"].episodes_needed
+    assert not few.passed
     assert f"about {needed:,} episodes" in shortfall(few)
     # All at 0: with its bet of everything, weighed by a half, (1 - budget/most)^-n must reach 2/α.
     alpha, most = 0.05 / 3, 0.022 * D * (1 + 1e-4)
     assert needed == math.ceil(math.log(2 / alpha) / -math.log(1 - 0.002 / most))
-    assert certify(policies, Terms(episodes=needed))["passed"]
-    assert not certify(policies, Terms(episodes=needed // 2))["passed"]
+    assert certify(policies, Terms(episodes=needed)).passed
+    assert not certify(policies, Terms(episodes=needed // 2)).passed
 
 
 def test_more_confidence_asks_for_more():
     policies = always(0)
-    bounds = [certify(policies, Terms(c, episodes=60))["budgets"]["c4"]["bound"] for c in (0.9, 0.99, 0.9999)]
+    bounds = [certify(policies, Terms(c, episodes=60)).budgets["c4"].bound for c in (0.9, 0.99, 0.9999)]
     assert bounds == sorted(set(bounds))
 
 
@@ -88,8 +89,8 @@ def test_no_choice_of_a_policy_or_a_number_of_episodes_tries_its_luck_again(monk
     policies = always(0, 1, 2, env=env, budgets={"c2": 3.0, "c4": 9.0})
     whole = certify(policies, Terms(episodes=60))
     alone = certify(policies, Terms(episodes=60, policy=1))
-    assert alone["policies"] == whole["policies"][1:2]
-    assert alone["correction"] == whole["correction"]
+    assert alone.policies == whole.policies[1:2]
+    assert alone.correction == whole.correction
     few, many = (certificate._play(env, policies, 1, episodes).costs for episodes in (30, 60))
     np.testing.assert_array_equal(few, many[:, :30])
     assert len(np.unique(many[2])) > 5  # the episodes do differ
@@ -111,13 +112,13 @@ def test_a_false_certificate_is_as_rare_as_it_says(monkeypatch):
 
     monkeypatch.setattr(certificate, "_play", play)
     policies = always(0, 1, budgets=dict(zip(ENV.cost_names, truth, strict=True)))
-    false = [certify(policies, Terms(episodes=400))["passed"] is True for _ in range(5)]
+    false = [certify(policies, Terms(episodes=400)).passed is True for _ in range(5)]
     assert not any(false)
     wrong = [
         any(
-            claim["bound"] < claim["budget"]
-            for one in certify(policies, Terms(0.8, episodes=400))["policies"]
-            for claim in one["budgets"].values()
+            claim.bound < claim.budget
+            for one in certify(policies, Terms(0.8, episodes=400)).policies
+            for claim in one.budgets.values()
         )
         for _ in range(150)
     ]
@@ -126,9 +127,9 @@ def test_a_false_certificate_is_as_rare_as_it_says(monkeypatch):
 
 def test_a_budget_of_zero_is_met_up_to_a_thousandth_of_the_most():
     found = certify(always(0, budgets=LOOSE | {"c2": 0.0}), Terms(episodes=6000))
-    assert found["budgets"]["c2"]["budget"] == pytest.approx(1e-3 * 0.022 * D)
-    assert found["budgets"]["c2"]["passed"]
-    assert not certify(always(0, budgets=LOOSE | {"c3": 0.0}), Terms(episodes=50))["budgets"]["c3"]["passed"]
+    assert found.budgets["c2"].budget == pytest.approx(1e-3 * 0.022 * D)
+    assert found.budgets["c2"].passed
+    assert not certify(always(0, budgets=LOOSE | {"c3": 0.0}), Terms(episodes=50)).budgets["c3"].passed
 
 
 # What the learner is not ready for.
@@ -138,36 +139,36 @@ def test_an_estimation_error_lets_violations_through_and_gates_them():
     env = make("tutor-15", curriculum=Curriculum.from_edges([("a", "b")]), horizon=1)
     policies = always(1, env=env, budgets={"c4": 1.0})
     found = certify(policies, Terms(episodes=1000, estimation_error=0.6))
-    readiness = found["prerequisite"]
-    assert not readiness["structural"]
-    assert "σ = 0.6" in readiness["reason"]
-    assert readiness["budget"] == certificate.MOST_VIOLATIONS
-    assert readiness["mean"] == pytest.approx(readiness["violations"] / readiness["steps"])
+    readiness = found.prerequisite
+    assert not readiness.structural
+    assert "σ = 0.6" in readiness.reason
+    assert readiness.budget == certificate.MOST_VIOLATIONS
+    assert readiness.mean == pytest.approx(readiness.violations / readiness.steps)
     opens = norm.sf((0.7 - 0.2) / 0.6)  # the noise lifts a from K0 to theta
-    assert readiness["mean"] == pytest.approx(opens, abs=4 * math.sqrt(opens * (1 - opens) / 1000))
-    assert readiness["bound"] > readiness["mean"]
+    assert readiness.mean == pytest.approx(opens, abs=4 * math.sqrt(opens * (1 - opens) / 1000))
+    assert readiness.bound > readiness.mean
     assert "prerequisite violation rate of policy 0" in shortfall(found)
-    assert found["correction"]["claims"] == 2
-    assert certify(policies, Terms(episodes=1000, estimation_error=0.6, most_violations=0.3))["passed"]
+    assert found.correction.claims == 2
+    assert certify(policies, Terms(episodes=1000, estimation_error=0.6, most_violations=0.3)).passed
 
 
 def test_what_nothing_confines_is_gated_without_being_asked():
     found = certify(always(14, method="unconstrained"), Terms(episodes=50))
-    assert found["prerequisite"]["mean"] == 1
-    assert found["prerequisite"]["passed"] is False
+    assert found.prerequisite.mean == 1
+    assert found.prerequisite.passed is False
     filtered = certify(always(14, method="post-hoc"), Terms(episodes=50))
-    assert filtered["prerequisite"]["structural"]
-    assert "filter" in filtered["prerequisite"]["reason"]
+    assert filtered.prerequisite.structural
+    assert "filter" in filtered.prerequisite.reason
 
 
 def test_where_mastery_is_an_estimate_true_violations_are_bounded_and_gated():
     env = make("tutor-15-bkt", horizon=5, K0=0.65)
     policies = always(3, env=env, budgets={"c2": 3.0})
-    told = certify(policies, Terms(episodes=50))["prerequisite"]
-    assert (told["structural"], told["budget"], told["passed"]) == (False, certificate.MOST_VIOLATIONS, False)
-    assert told["violations"] > 0
-    assert told["mean"] < told["bound"] < 1
-    assert certify(policies, Terms(episodes=50, most_violations=told["bound"]))["passed"] is True
+    told = certify(policies, Terms(episodes=50)).prerequisite
+    assert (told.structural, told.budget, told.passed) == (False, certificate.MOST_VIOLATIONS, False)
+    assert told.violations > 0
+    assert told.mean < told.bound < 1
+    assert certify(policies, Terms(episodes=50, most_violations=told.bound)).passed is True
 
 
 def test_without_budgets_there_is_nothing_to_certify():
@@ -186,11 +187,12 @@ def run(tmp_path):
     return tmp_path
 
 
-def test_a_certificate_is_kept_also_when_it_did_not_pass(run):
+def test_a_failed_certificate_is_kept_too(run):
     found = read_certificate(run)
-    assert found["passed"] is False
-    assert found["method"] == "mc-cpo"
-    assert found["budgets"].keys() == LOOSE.keys()
+    assert dump_json(found.as_json(), indent=2) + "\n" == (run / "certificate.json").read_text()
+    assert found.passed is False
+    assert found.method == "mc-cpo"
+    assert found.budgets.keys() == LOOSE.keys()
 
 
 def test_there_need_be_none(tmp_path):
@@ -233,18 +235,6 @@ def test_a_damaged_certificate_is_refused(run, content):
     (run / "certificate.json").write_text(content)
     with pytest.raises(InputError, match=r"certificate\.json"):
         read_certificate(run)
-
-
-def test_a_report_shows_it_where_it_belongs():
-    about = {"part": "tutor-15 κ=0.9"}
-    flat = {"table": "tutor-15", "rows": {}, "parts": {"tutor-15 κ=0.9": "", "tutor-15 κ=5.0": ""}}
-    assert show_in(flat, about) == {**flat, "certificate": about}
-    for other in ({"table": "tutor-15"}, {"table": "tutor-15", "parts": {"tutor-15 κ=0.7": ""}}, {"parts": [3]}):
-        assert show_in(other, about) is None
-    settings = {"a": {"rows": 1}, "b": {"rows": 2}}
-    several = {"table": "noise", "settings": settings, "parts": {"tutor-15 κ=0.7": "a", "tutor-15 κ=0.9": "b"}}
-    assert show_in(several, about)["settings"] == {"a": {"rows": 1}, "b": {"rows": 2, "certificate": about}}
-    assert show_in({**several, "settings": {}}, about) is None
 
 
 @pytest.mark.parametrize(

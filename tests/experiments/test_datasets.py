@@ -1,5 +1,6 @@
 """The tables from logs: on made-up files of each release's schema, and on real data where it is at hand."""
 
+import json
 import os
 from pathlib import Path
 
@@ -9,17 +10,17 @@ from tests.experiments.paper.test_tutor import untrained
 from tests.logs.test_real_data import DATASETS as REAL
 from tests.logs.test_real_data import opened
 
-from mccpo.curriculum.derive.learn import learn
+from mccpo.curriculum.derive import learn_graph
 from mccpo.env import PreparedJudge
 from mccpo.errors import InputError
-from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, neural
+from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, measuring, problem, training
 from mccpo.experiments.paper import from_logs as data
-from mccpo.experiments.prepare import datasets
-from mccpo.experiments.prepare.build import Choices, prepare
-from mccpo.experiments.prepare.datasets import DATASETS, retained
-from mccpo.logs.responses_by_concept import responses_by_concept
-from mccpo.logs.synthetic.generate import generate
+from mccpo.experiments.prepare import DATASETS, PrepareOptions, datasets, prepare, retained
+from mccpo.files import dump_json
+from mccpo.logs import responses_by_concept
+from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan
+from mccpo.runs.results import Results
 
 FORMATS = {"junyi": "junyi-2020", "xes3g5m": "xes3g5m"}
 
@@ -41,13 +42,15 @@ def test_every_table_from_logs_has_its_data_set():
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_table_from_logs(name, made, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=2))
-    monkeypatch.setattr(neural, "train_neural", untrained)
-    monkeypatch.setattr(neural, "EVALUATION_EPISODES", 8)
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(training, "train_variants", untrained)
+    for module in (problem, measuring):
+        monkeypatch.setattr(module, "EVALUATION_EPISODES", 8)
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     kept = []
     options = Options(methods=("unconstrained", "mc-cpo"))
     produced = data.produce(name, made, options, Session(keep=kept.append))
-    results, part = produced.results, f"{name} κ=0.9"
+    results, part = produced.results.as_json(), f"{name} κ=0.9"
+    assert dump_json(Results.parse(json.loads(dump_json(results))).as_json()) == dump_json(results)
     assert list(results["settings"]) == [part, f"{part}, judged by others"]
     assert list(produced.curves) == [one.part for one in kept[:1]] == [part]
     here, there = results["settings"].values()
@@ -74,11 +77,11 @@ def test_the_environment_of_a_table_is_that_of_its_recipe(made):
     junyi = DATASETS["junyi"](made / "junyi2020", 0).prepared  # the release's own folder will do
     assert str(junyi.graph.derived).startswith("derived by junyi-2020")
     assert len(junyi.tutor.curriculum) == 30
-    assert junyi.document["choices"]["minimum"] == 30
+    assert junyi.document.as_json()["choices"]["minimum"] == 30
     assert set(junyi.episodes["concept"].unique()) <= set(junyi.tutor.curriculum.concepts)
     xes = DATASETS["xes3g5m"](made, 0).prepared
-    assert xes.document["choices"]["minimum"] == 20
-    assert len(xes.tutor.curriculum.edges) == xes.document["graph"]["provenance"]["ancestor on a route"] > 0
+    assert xes.document.as_json()["choices"]["minimum"] == 20
+    assert len(xes.tutor.curriculum.edges) == xes.document.as_json()["graph"]["provenance"]["ancestor on a route"] > 0
 
 
 def test_assistments_has_a_graph_learnt_from_its_responses(made):
@@ -131,17 +134,25 @@ WITHOUT = {
 """Data sets that no environment can be made of as they are, and why."""
 
 
-@pytest.mark.parametrize("dataset", REAL, ids=lambda dataset: dataset.file)
+QUICK = 5
+"""Every so many-th data set is tried each time, all of them by `make test-all`."""
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [pytest.param(dataset, marks=() if at % QUICK == 0 else pytest.mark.slow) for at, dataset in enumerate(REAL)],
+    ids=lambda dataset: dataset.file,
+)
 def test_a_public_data_set_becomes_an_environment_or_says_why_not(dataset):
     table = opened(dataset).table
     why = WITHOUT.get(dataset.file, "")
     if why:
         with pytest.raises(InputError, match=why):
-            prepare(table, learn(responses_by_concept(table)).graph)
+            prepare(table, learn_graph(responses_by_concept(table)).graph)
         return
-    graph = learn(responses_by_concept(table), origin=dataset.file).graph
-    found = prepare(table, graph, Choices(minimum=10, episodes=300, restarts=1))
-    told = found.document
+    graph = learn_graph(responses_by_concept(table), origin=dataset.file).graph
+    found = prepare(table, graph, PrepareOptions(minimum=10, episodes=300, restarts=1))
+    told = found.document.as_json()
     assert told["events"]["in the table"] == table.height >= told["events"]["on the graph"]
     assert told["events"]["in episodes"] == found.episodes.height
     assert sum(told["learners"].values()) == told["episodes"]["count"] <= 300

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor import Tutor
+from mccpo.evaluation import summarise
 from mccpo.exact import Infeasible, Values
 from mccpo.experiments import Session
-from mccpo.experiments.feasibility import Reached, Unreached, diagnose, judge, least_scaling, weightings
-from mccpo.experiments.neural import Anchored
+from mccpo.experiments.feasibility import diagnose
+from mccpo.experiments.mixtures import Reached, Unreached, least_scaling, verdict_on, weightings
+from mccpo.experiments.problem import Problem
 from mccpo.files import dump_json
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes
@@ -70,18 +72,18 @@ def test_the_least_scaling_is_that_of_enumeration(costs, limits):
 @given(tables, st.tuples(*[st.floats(0.2, 3.0)] * 3))
 def test_a_verdict_is_the_edge_of_what_mixtures_meet(costs, limits):
     rows, budgets = rows_of(costs), dict(zip(NAMES, limits[: costs.shape[1]], strict=False))
-    found = judge(rows, budgets, prices=weightings(tuple(budgets)))
+    found = verdict_on(rows, budgets, prices=weightings(tuple(budgets)))
     if isinstance(found, Reached):
         assert enumerated(costs / np.array(list(budgets.values()))) <= 1 + 1e-6
         return
     assert isinstance(found, Infeasible)  # what treats an exact verdict treats this one
     assert found.scaling > 1
-    assert isinstance(judge(rows, {c: 1.0001 * found.scaling * d for c, d in budgets.items()}), Reached)
-    assert isinstance(judge(rows, {c: 0.9999 * found.scaling * d for c, d in budgets.items()}), Unreached)
-    assert isinstance(judge(rows, {c: budgets[c] for c in found.conflict}), Unreached)
+    assert isinstance(verdict_on(rows, {c: 1.0001 * found.scaling * d for c, d in budgets.items()}), Reached)
+    assert isinstance(verdict_on(rows, {c: 0.9999 * found.scaling * d for c, d in budgets.items()}), Unreached)
+    assert isinstance(verdict_on(rows, {c: budgets[c] for c in found.conflict}), Unreached)
     for size in range(1, len(found.conflict)):
         for fewer in combinations(budgets, size):
-            assert isinstance(judge(rows, {c: budgets[c] for c in fewer}), Reached)
+            assert isinstance(verdict_on(rows, {c: budgets[c] for c in fewer}), Reached)
     assert found.least == {c: min(row[c] for row in rows) for c in budgets}
     assert found.floor <= found.scaling + 1e-6
 
@@ -91,11 +93,11 @@ def test_the_floor_meets_the_scaling_where_enough_prices_were_tried():
     costs = np.array([[0.5, 4.0], [1.0, 2.5], [3.0, 1.0]])
     budgets = {"c2": 1.0, "c3": 1.5}
     prices = [{"c2": w, "c3": (1 - w) / 1.5} for w in np.linspace(0, 1, 1001)]
-    few, many = (judge(rows_of(costs), budgets, prices=tried) for tried in (prices[::500], prices))
+    few, many = (verdict_on(rows_of(costs), budgets, prices=tried) for tried in (prices[::500], prices))
     assert few.floor < many.floor
     assert many.floor == pytest.approx(many.scaling, abs=1e-3)
-    assert judge(rows_of(costs), budgets).floor is None
-    at_best = judge(rows_of(costs), budgets, prices=[many.prices])
+    assert verdict_on(rows_of(costs), budgets).floor is None
+    at_best = verdict_on(rows_of(costs), budgets, prices=[many.prices])
     assert at_best.floor == pytest.approx(at_best.scaling)
     assert at_best.settled
     assert not few.settled
@@ -103,7 +105,7 @@ def test_the_floor_meets_the_scaling_where_enough_prices_were_tried():
 
 def test_a_conflict_of_two_names_both_and_only_them():
     rows = rows_of([[0.1, 3.0, 1.0], [0.1, 1.0, 3.0]])
-    found = judge(rows, {"c2": 1.0, "c3": 1.5, "c4": 2.0})
+    found = verdict_on(rows, {"c2": 1.0, "c3": 1.5, "c4": 2.0})
     assert found.conflict == ("c3", "c4")
     assert found.least == {"c2": 0.1, "c3": 1.0, "c4": 1.0}
     assert found.scaling == pytest.approx(8 / 7)  # 3/7 of the first: c3 = 13/7 ≤ 1.5·8/7 and c4 = 15/7 ≤ 2·8/7
@@ -113,26 +115,26 @@ def test_a_conflict_of_two_names_both_and_only_them():
 
 
 def test_the_factor_is_printed_so_that_it_will_do():
-    found = judge([{"c2": 1.00004}], {"c2": 1.0})
+    found = verdict_on([{"c2": 1.00004}], {"c2": 1.0})
     assert "a factor of 1.0001" in found.fix()
 
 
 def test_a_budget_of_0_is_met_up_to_its_slack_and_no_factor_raises_it():
     rows = [{"c2": 0.001, "c3": 3.0}, {"c2": 0.5, "c3": 1.0}]
     budgets = {"c2": 0.0, "c3": 2.0}
-    never = judge(rows, budgets)
+    never = verdict_on(rows, budgets)
     assert (never.conflict, never.scaling, never.floor) == (("c2",), None, None)
     assert never.fix() == "raise the budgets that are 0"
-    found = judge(rows, budgets, slack={"c2": 0.01}, prices=weightings(("c2", "c3")))
+    found = verdict_on(rows, budgets, slack={"c2": 0.01}, prices=weightings(("c2", "c3")))
     share = (0.01 - 0.001) / (0.5 - 0.001)
     assert found.conflict == ("c2", "c3")
     assert found.scaling == pytest.approx((3 - 2 * share) / 2)
-    assert isinstance(judge(rows, budgets, slack={"c2": 0.3}), Reached)
-    assert judge(rows, {"c2": 0.0}, slack={"c2": 0.01}) == Reached(0.0, 2)
+    assert isinstance(verdict_on(rows, budgets, slack={"c2": 0.3}), Reached)
+    assert verdict_on(rows, {"c2": 0.0}, slack={"c2": 0.01}) == Reached(0.0, 2)
 
 
 def test_budgets_that_a_mixture_meets_are_not_called_infeasible():
-    found = judge(rows_of([[0.0, 2.0], [2.0, 0.0]]), {"c2": 1.25, "c3": 1.25})
+    found = verdict_on(rows_of([[0.0, 2.0], [2.0, 0.0]]), {"c2": 1.25, "c3": 1.25})
     assert found == Reached(pytest.approx(0.8), 2)
     assert "c2 ≤ 1.25 and c3 ≤ 1.25 can be met" in found.what({"c2": 1.25, "c3": 1.25})
 
@@ -179,8 +181,9 @@ SMALL = Tutor(
 )
 
 
-def anchored_on(env, plan):
-    return Anchored(env, plan, None, Values(0.0, {}, 0.0, 0.0, 0.0, 0.0, 0.0))
+def problem_of(env, plan):
+    nothing = Values(0.0, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return Problem(env.name, env, env, nothing, nothing, plan=plan)
 
 
 BUDGETS = {"c3": 0.8, "c4": 0.2}  # each can be met, both together cannot
@@ -199,12 +202,13 @@ def small(told):
     plan = NeuralPlan(steps=40_000, seeds=1, sizes=Sizes(32, 24, 96, 4), settings=settings, validation=8)
     session = Session(progress=lambda stage, point: told.append((stage.label, point, stage.points)))
     rows = {
-        "mc-cpo": {f"J_{name}": {"per_seed": [1.5, 2.0]} for name in NAMES},
-        "unconstrained": {f"J_{name}": {"per_seed": [0.0]} for name in NAMES},
+        "mc-cpo": {f"J_{name}": summarise([1.5, 2.0]) for name in NAMES},
+        "unconstrained": {f"J_{name}": summarise([0.0]) for name in NAMES},
     }
-    return diagnose(anchored_on(SMALL, plan), BUDGETS, rows, "small", session, seeds=1, rounds=2)
+    return diagnose(problem_of(SMALL, plan), BUDGETS, rows, "small", session, seeds=1, rounds=2)
 
 
+@pytest.mark.slow
 def test_every_minimiser_finds_what_search_finds(small):
     assert len(small.minimisers.prices) == 3 + 1
     for price, seeds in zip(small.minimisers.prices, small.minimisers.costs, strict=True):
@@ -227,7 +231,7 @@ def test_the_truth_lies_between_the_floor_and_the_scaling(small):
 
 def test_the_same_minimisers_answer_for_other_budgets(small):
     def asked(c3, c4):
-        return judge(small.minimisers.found, {"c3": c3, "c4": c4}, prices=small.minimisers.prices)
+        return verdict_on(small.minimisers.all_costs, {"c3": c3, "c4": c4}, prices=small.minimisers.prices)
 
     least = least_by_search(SMALL, {"c3": 1.0})
     low = asked(0.5 * least, 100.0)
@@ -245,7 +249,7 @@ def test_the_masked_policies_of_a_table_count_and_the_others_do_not(small):
 def test_what_it_took_is_told(small, told):
     assert list(dict.fromkeys(label for label, _, _ in told)) == ["small", "small, round 2"]
     assert told[-1] == ("small, round 2", told[-1][2], told[-1][2])
-    result = json.loads(dump_json(small.as_json()), parse_constant=pytest.fail)
+    result = json.loads(dump_json(small.unmet().as_json()), parse_constant=pytest.fail)
     assert result["feasible"] is False
     assert result["steps"] >= 4 * 40_000
     assert {"conflict", "least", "scaling", "floor", "policies"} <= set(result)
@@ -285,7 +289,7 @@ def test_the_least_demand_shortfall_of_the_profile():
 def test_three_tenths_of_the_unconstrained_costs_are_infeasible_on_the_profile():
     env = Tutor()
     budgets = {"c2": 0.3 * 0.912, "c3": 0.3 * 19.02, "c4": 0.3 * 27.87}
-    found = diagnose(anchored_on(env, NeuralPlan()), budgets, {}, "tutor-15 κ=0.3", Session(), seeds=1, rounds=1)
+    found = diagnose(problem_of(env, NeuralPlan()), budgets, {}, "tutor-15 κ=0.3", Session(), seeds=1, rounds=1)
     assert isinstance(found.verdict, Unreached)
     assert found.verdict.conflict == ("c3",)
     assert found.verdict.least["c3"] == pytest.approx(least_demand_shortfall(env), rel=0.03)

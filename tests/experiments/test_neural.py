@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.experiments import Options, Session, compare, feasibility, neural
+from mccpo.experiments import Options, Session, compare, feasibility, training
 from mccpo.files import dump_json
 
 METHODS = ("unconstrained", "post-hoc", "mc-cpo")
@@ -23,13 +23,13 @@ def told():
 @pytest.fixture(scope="module")
 def produced(told):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feasibility, "examine", lambda *_: {})  # so short a training meets few budgets
+        patch.setattr(feasibility, "examine", lambda *_: None)  # so short a training meets few budgets
         return compare.produce("tutor-15", SMALL, Session(progress=lambda *news: told.append(news)))
 
 
 @pytest.fixture(scope="module")
 def results(produced):
-    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+    return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
 
 def test_the_results_have_the_shape_of_a_table(results):
@@ -73,7 +73,7 @@ def test_our_method_never_teaches_what_is_not_ready(results):
 def test_the_unready_steps_of_training_are_all_counted(produced, results):
     curves = produced.curves["tutor-15"]
     rates = curves.values["unconstrained"]["prerequisite_violation_rate"]
-    per_point = np.diff(curves.episodes, prepend=0)
+    per_point = np.diff(curves.trained, prepend=0)
     counted = results["rows"]["unconstrained"]["prerequisite_violations_training"]["mean"]
     assert counted == pytest.approx(float((rates * per_point).sum()), rel=1e-4)
 
@@ -109,7 +109,7 @@ def test_a_session_is_told_of_every_stage_from_its_beginning(told, results):
     ],
 )
 def test_a_wrong_choice_is_refused_before_any_training(environment, wrong, what, fix, monkeypatch):
-    monkeypatch.setattr(neural, "train_neural", lambda *_, **__: pytest.fail("trained first"))
+    monkeypatch.setattr(training, "train_variants", lambda *_, **__: pytest.fail("trained first"))
     with pytest.raises(InputError) as caught:
         compare.produce(environment, Options(**wrong), Session())
     assert what in caught.value.what

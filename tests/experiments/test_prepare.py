@@ -11,23 +11,22 @@ import pytest
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
 from mccpo.env import PreparedJudge, PreparedTutor, make
 from mccpo.errors import InputError
-from mccpo.experiments.prepare import build as module
-from mccpo.experiments.prepare.build import C2_SHARE, C4_SHARE, Choices, prepare, repaired
+from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared, repaired
+from mccpo.experiments.prepare.demand import demand_of
+from mccpo.experiments.prepare.engagement import engaged, engagement_of, first_answers, novelty_of
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
-from mccpo.experiments.prepare.signals import demand_of, engaged, engagement_of, first_answers, novelty_of
-from mccpo.logs import Opening, load
-from mccpo.logs import table as tables
-from mccpo.mastery import BKT, PFA, Responses
-from mccpo.mastery import read as read_model
-from mccpo.mastery.fitting.fit import Settings
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.experiments.prepare.parameters import C2_SHARE, C4_SHARE
+from mccpo.logs import ReadOptions, load, read_table
+from mccpo.mastery import BKT, PFA, Responses, read_model
+from mccpo.mastery.fitting import FitSettings
+from mccpo.mastery.tables import responses_of
 
 CHAIN = RawGraph((RawConcept("c", ("b",)), RawConcept("b", ("a",)), RawConcept("a"), RawConcept("unmet")))
 FILES = {
     "curriculum.json", "tutor.json", "judge.json", "learner.json", "judge-learner.json", "episodes.parquet",
     "prepared.json",
 }  # fmt: skip
-CHOICES = Choices(minimum=6, restarts=2)
+CHOICES = PrepareOptions(minimum=6, restarts=2)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def canonical(tmp_path_factory):
         names = ("learner", "concept", "order", "correct", *columns)
         data = dict(zip(names, (*map(list, zip(*rows, strict=True)), *columns.values()), strict=True))
         pl.DataFrame(data).with_columns(pl.col("correct").cast(pl.Boolean)).write_parquet(place)
-        return tables.read(place)
+        return read_table(place)
 
     return build
 
@@ -78,7 +77,7 @@ def table(canonical):
 
 @pytest.fixture(scope="module")
 def found(table):
-    return prepare(table, CHAIN, CHOICES, origin={"logs": "made up"})
+    return prepare(table, CHAIN, CHOICES, origin=LogOrigin("made up"))
 
 
 class TestSignals:
@@ -174,7 +173,7 @@ class TestLearners:
         assert set(apart.concept.tolist()) == {0}
 
     def test_groups_differ_as_they_were_made_to(self, canonical):
-        settings, each = Settings(restarts=2), 8
+        settings, each = FitSettings(restarts=2), 8
         quick = list(made_up(60, 1, ("a", "b"), each, prior=0.5, learn=0.5, names="q"))
         slow = list(made_up(60, 2, ("a", "b"), each, prior=0.1, learn=0.1, names="s"))
         kept = canonical(quick + slow, group_pace=["quick"] * len(quick) + ["slow"] * len(slow))
@@ -195,7 +194,7 @@ class TestLearners:
 
     def test_a_group_that_is_not_there_is_refused(self, canonical, table):
         with pytest.raises(InputError, match="the logs have no group 'age'; leave it out"):
-            prepare(table, CHAIN, Choices(minimum=6, group="age"))
+            prepare(table, CHAIN, PrepareOptions(minimum=6, group="age"))
         kept = canonical(list(made_up(3)), group_school=["x"] * 54)
         with pytest.raises(InputError, match="choose from school"):
             labels_of(kept, "age")
@@ -206,10 +205,10 @@ class TestPrepare:
         tutor, judge = found.tutor, found.judge
         assert (type(tutor), type(judge)) == (PreparedTutor, PreparedJudge)
         assert tutor.curriculum.edges == judge.curriculum.edges == Curriculum.from_raw(CHAIN).edges
-        at = {name: place for place, name in enumerate(found.learner.concepts)}
+        at = {name: place for place, name in enumerate(found.tutor_model.concepts)}
         for place, name in enumerate(tutor.curriculum.concepts):
-            assert tutor.eta[place] == pytest.approx(found.learner.learn[at.get(name, -1)], rel=1e-5)
-            assert tutor.K0[place] == pytest.approx(found.learner.prior[at.get(name, -1)], rel=1e-5)
+            assert tutor.eta[place] == pytest.approx(found.tutor_model.learn[at.get(name, -1)], rel=1e-5)
+            assert tutor.K0[place] == pytest.approx(found.tutor_model.prior[at.get(name, -1)], rel=1e-5)
         assert (judge.success >= 0).all()
         assert (judge.failure >= 0).all()
         first = float(np.mean(tutor.eta * (1 - tutor.K0)))
@@ -228,7 +227,7 @@ class TestPrepare:
         assert found.judge.success[met].mean() > 0.1
 
     def test_the_document_counts_what_there_is(self, found, table):
-        told = found.document
+        told = found.document.as_json()
         assert told["events"] == {"in the table": 540, "on the graph": 540, "in episodes": 540}
         assert told["episodes"] == {"count": 30, "mean length": 18.0, "horizon": 18}
         assert told["learners"] == {"tutor": 15, "judge": 15}
@@ -240,7 +239,7 @@ class TestPrepare:
 
     def test_the_same_input_gives_the_same_bytes(self, found, table, tmp_path):
         found.write(tmp_path / "one")
-        again = prepare(table, CHAIN, CHOICES, origin={"logs": "made up"})
+        again = prepare(table, CHAIN, CHOICES, origin=LogOrigin("made up"))
         again.write(tmp_path / "two")
         again.write(tmp_path / "two")  # over itself
         assert {path.name for path in (tmp_path / "one").iterdir()} == FILES
@@ -253,7 +252,7 @@ class TestPrepare:
         mapping = {name: name for name in rows.columns}
         for name, frame in (("plain", rows), ("mixed", rows.sample(fraction=1.0, shuffle=True, seed=3))):
             frame.write_csv(tmp_path / f"{name}.csv")
-            read = load(tmp_path / f"{name}.csv", "table", Opening(mapping=mapping))
+            read = load(tmp_path / f"{name}.csv", "table", ReadOptions(mapping=mapping))
             prepare(read.table, CHAIN, CHOICES).write(tmp_path / name)
         for name in FILES:
             assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "mixed" / name).read_bytes(), name
@@ -265,16 +264,16 @@ class TestPrepare:
         np.testing.assert_array_equal(tutor.K0, found.tutor.K0)
         np.testing.assert_array_equal(judge.ease, found.judge.ease)
         assert tutor.curriculum == judge.curriculum == Curriculum.read(folder / "curriculum.json")
-        assert read_model(folder / "learner.json").concepts == found.learner.concepts
-        kept = tables.read(folder / "episodes.parquet")
-        assert kept.height == found.document["events"]["in episodes"]
+        assert read_model(folder / "learner.json").concepts == found.tutor_model.concepts
+        kept = read_table(folder / "episodes.parquet")
+        assert kept.height == found.document.as_json()["events"]["in episodes"]
         assert set(kept["learner"].dtype.categories) == set(kept["learner"].cast(pl.String))
-        assert json.loads((folder / "prepared.json").read_text()) == found.document
+        assert json.loads((folder / "prepared.json").read_text()) == found.document.as_json()
 
     def test_other_concepts_are_left_out_and_counted(self, canonical, table):
         rows = [*made_up(), *((f"l{at:03d}", "elsewhere", 18, True) for at in range(30))]
         wider = prepare(canonical(rows), CHAIN, CHOICES)
-        assert wider.document["events"] == {"in the table": 570, "on the graph": 540, "in episodes": 540}
+        assert wider.document.as_json()["events"] == {"in the table": 570, "on the graph": 540, "in episodes": 540}
         np.testing.assert_array_equal(wider.tutor.K0, prepare(table, CHAIN, CHOICES).tutor.K0)
 
     def test_members_put_items_under_concepts(self, canonical, table, found):
@@ -289,10 +288,10 @@ class TestPrepare:
     def test_an_event_of_several_concepts_counts_for_each(self, canonical):
         rows = [(who, "a~~b" if what == "a" else what, order, right) for who, what, order, right in made_up()]
         both = prepare(canonical(rows), CHAIN, CHOICES)
-        assert both.document["events"]["on the graph"] == 540
+        assert both.document.as_json()["events"]["on the graph"] == 540
         kept = responses_of(both.episodes)
         assert kept.rows == 540 + 180
-        assert both.learner.concepts == ("a", "b", "c")
+        assert both.tutor_model.concepts == ("a", "b", "c")
         one = prepare(canonical(rows), CHAIN, CHOICES, members={"a": "a", "b": "a", "c": "c"})
         assert responses_of(one.episodes).rows == 540  # under one concept, one event is one row
 
@@ -312,17 +311,17 @@ class TestPrepare:
         seconds = [90.0 if row[1] == "c" else 30.0 for row in rows]
         made = prepare(canonical(rows, time=clock, hints=[1 if row[1] == "c" else 0 for row in rows], seconds=seconds),
                        CHAIN, CHOICES)  # fmt: skip
-        assert made.document["demand"]["mean of"] == ["wrong first answers", "events with a hint", "time"]
+        assert made.document.as_json()["demand"]["mean of"] == ["wrong first answers", "events with a hint", "time"]
         demand = dict(zip(made.tutor.curriculum.concepts, made.tutor.curriculum.demand, strict=True))
         assert demand["c"] > max(demand["a"], demand["b"]) + 0.2
-        assert made.document["engagement"]["tutor"]["mean"] > 0.5  # all but the last went on
+        assert made.document.as_json()["engagement"]["tutor"]["mean"] > 0.5  # all but the last went on
 
     def test_groups_reach_both_environments(self, canonical):
         rows = list(made_up(20))
         made = prepare(canonical(rows, group_half=["x" if row[0] < "l010" else "y" for row in rows]), CHAIN,
-                       Choices(minimum=6, restarts=1, group="half"))  # fmt: skip
+                       PrepareOptions(minimum=6, restarts=1, group="half"))  # fmt: skip
         assert made.tutor.group_names == made.judge.group_names == ("x", "y")
-        assert [group["share"] for group in made.document["groups"]] == [0.5, 0.5]
+        assert [group["share"] for group in made.document.as_json()["groups"]] == [0.5, 0.5]
 
 
 class TestRefusals:
@@ -354,11 +353,11 @@ class TestRefusals:
     @pytest.mark.parametrize("choice", ["minimum", "episodes", "horizon", "restarts"])
     def test_choices_below_1(self, choice):
         with pytest.raises(InputError, match=f"{choice} is 0"):
-            Choices(**{choice: 0})
+            PrepareOptions(**{choice: 0})
 
     def test_a_gate_that_is_none(self):
         with pytest.raises(InputError, match="theta"):
-            Choices(theta=1.5)
+            PrepareOptions(theta=1.5)
 
     def test_a_folder_with_something_else_is_left_alone(self, found, tmp_path):
         (tmp_path / "thesis.txt").write_text("mine")
@@ -375,7 +374,7 @@ class TestRefusals:
         def full(*_, **__):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(module, "describe_environment", full)
+        monkeypatch.setattr(prepared, "describe_environment", full)
         for folder in ("kept", "new"):
             with pytest.raises(OSError, match="No space"):
                 found.write(tmp_path / folder)
@@ -383,4 +382,4 @@ class TestRefusals:
         assert {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
     def test_a_horizon_of_ones_own(self, table):
-        assert prepare(table, CHAIN, Choices(minimum=6, restarts=1, horizon=5)).tutor.horizon == 5
+        assert prepare(table, CHAIN, PrepareOptions(minimum=6, restarts=1, horizon=5)).tutor.horizon == 5

@@ -19,11 +19,9 @@ from typing import Any
 os.environ.setdefault("MCCPO_CACHE", "")
 
 from mccpo.cli import main
-from mccpo.serve.policy.release import load_release
-from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record.store import Store
-from mccpo.serve.service.messages import BeginSession, Next, Outcome, Register
-from mccpo.serve.service.service import Service
+from mccpo.serve.policy import Releases, load_release
+from mccpo.serve.record import Store
+from mccpo.serve.service import BeginSession, Next, Outcome, Register, Service
 
 SMALL = ["--seeds", "2", "--steps", "40000", "--no-cache"]
 EPISODES = ["--seeds", "2", "--episodes", "2000", "--no-cache"]

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.audit.clustered import Rate, rate_of
-from mccpo.logs.audit.levels import NOT_KNOWN
-from mccpo.logs.audit.prevalence import THRESHOLDS, Audit, audit
-from mccpo.logs.table import COLUMNS, encode
+from mccpo.logs import COLUMNS, encode
+from mccpo.logs.audit import NOT_KNOWN, THRESHOLDS, Audit, Rate, audit, rate_of
 
 Event = dict[str, object]
 
@@ -278,7 +276,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_everything_goes_to_json_and_back_to_the_same_numbers() -> None:
     frame = some()
     found = audit(frame, {"ema": pl.Series(gains_of(frame))}, retained=np.ones(frame.height, bool))
-    told = found.as_dict()
+    told = found.as_json()
     first = told["prevalence"][0]
     assert (first["measure"], first["population"], first["of"]) == ("signal", "all", "interactions")
     assert first["rate"] == found.rate("signal", of="interactions").rate

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs.episodes import episodes
-from mccpo.logs.table import encode
+from mccpo.logs import encode, episodes
 
 
 def table(counts: dict[str, int], concept: str = "a") -> pl.DataFrame:

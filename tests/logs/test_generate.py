@@ -8,10 +8,8 @@ import polars as pl
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.logs import Opening, load
-from mccpo.logs.synthetic.generate import PLATFORMS, generate
-from mccpo.logs.synthetic.learning import NOT_JUDGED, simulate
-from mccpo.logs.synthetic.population import World
+from mccpo.logs import ReadOptions, load
+from mccpo.logs.synthetic import NOT_JUDGED, PLATFORMS, ItemBank, generate, simulate
 
 FAULTY = [name for name, platform in PLATFORMS.items() if platform.takes_faults]
 
@@ -25,9 +23,9 @@ def contents(path: Path) -> dict[str, bytes]:
 def test_every_format_reads_back_and_holds_what_it_says(name, tmp_path):
     faults = 0.02 if name in FAULTY else 0.0
     made = generate(name, tmp_path / "log", rows=2_000, learners=25, faults=faults)
-    read = load(made.path, name, Opening(mapping=made.mapping), most_rejected=0.05)
-    account = read.account.as_dict()
-    expected = made.contents.as_dict()
+    read = load(made.path, name, ReadOptions(mapping=made.mapping), most_rejected=0.05)
+    account = read.account.as_json()
+    expected = made.contents.as_json()
     assert {key: account[key] for key in expected} == expected
     assert expected["interactions"] == 2_000 - round(2_000 * faults)
     assert account["learners"] == 25
@@ -43,7 +41,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name, tmp_pa
 
 @pytest.mark.parametrize("name", FAULTY)
 def test_faults_are_as_many_as_asked_for(name, tmp_path):
-    expected = generate(name, tmp_path / "log", rows=1_000, faults=0.06).contents.as_dict()
+    expected = generate(name, tmp_path / "log", rows=1_000, faults=0.06).contents.as_json()
     assert expected["rejected"] + expected["duplicates"] == 60
     assert expected["duplicates"] == 10
     assert expected["rows"] == 1_000 + expected["merged"]
@@ -51,8 +49,8 @@ def test_faults_are_as_many_as_asked_for(name, tmp_path):
 
 def test_many_faults_and_a_learner_who_never_stops_still_reconcile(tmp_path):
     made = generate("table", tmp_path / "log", rows=60_000, learners=1, faults=0.02)
-    found = load(made.path, "table", Opening(mapping=made.mapping), most_rejected=0.05).account.as_dict()
-    expected = made.contents.as_dict()
+    found = load(made.path, "table", ReadOptions(mapping=made.mapping), most_rejected=0.05).account.as_json()
+    expected = made.contents.as_json()
     assert {key: found[key] for key in expected} == expected
     assert (found["rejected"], found["duplicates"]) == (1_000, 200)
 
@@ -83,7 +81,7 @@ def test_junyi_is_written_as_its_release_is(tmp_path):
 
 
 def test_learners_learn_and_the_ladder_follows_their_answers():
-    answers = simulate(World(exercises=50, problems=10), 60_000, 300, seed=0)
+    answers = simulate(ItemBank(exercises=50, problems=10), 60_000, 300, seed=0)
     right = [
         answers.correct[(answers.number > low) & (answers.number <= high)].mean() for low, high in ((0, 5), (15, 40))
     ]
@@ -98,7 +96,7 @@ def test_learners_learn_and_the_ladder_follows_their_answers():
 
 
 def test_activity_is_skewed_and_times_rise_within_a_learner():
-    answers = simulate(World(exercises=50, problems=10), 50_000, 400, seed=3)
+    answers = simulate(ItemBank(exercises=50, problems=10), 50_000, 400, seed=3)
     counts = np.bincount(answers.learner)
     assert len(counts) == 400
     assert counts.min() >= 1

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs import Logs, Opening, load, write_rejects
-from mccpo.logs.trajectories import ema
+from mccpo.logs import Logs, ReadOptions, ema, load, write_rejects
 
 HEADER = "learner,concept,item,time,correct,attempts,hints,seconds,signal\n"
 ROW = "ana,c,i,2020-01-01 10:00:{:02},1,1,0,2.5,0\n"
@@ -24,7 +23,7 @@ ROW = "ana,c,i,2020-01-01 10:00:{:02},1,1,0,2.5,0\n"
 def read(folder: Path, content: str | bytes, most_rejected: float = 0.0, **how: str) -> Logs:
     path = folder / "t.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return load(path, "table", Opening(**how), most_rejected=most_rejected)  # type: ignore[arg-type]
+    return load(path, "table", ReadOptions(**how), most_rejected=most_rejected)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mccpo.logs import Logs, Opening, load
+from mccpo.logs import Logs, ReadOptions, load
 
 RENUMBERED = "learner=user_id,item=item_id,time=timestamp,correct=correct,concept=skill_id"
 
@@ -77,7 +77,7 @@ def opened(dataset: DataSet) -> Logs:
     if not path.exists():
         pytest.skip(f"{path} is not there")
     mapping = dict(each.split("=", 1) for each in dataset.map.split(",")) if dataset.map else {}
-    return load(path, dataset.format, Opening(mapping=mapping, model=dataset.model))
+    return load(path, dataset.format, ReadOptions(mapping=mapping, model=dataset.model))
 
 
 @pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset.file)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.logs.responses_by_concept import responses_by_concept
+from mccpo.logs import responses_by_concept
 
 TABLE = pl.DataFrame(
     [

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.logs import SOURCES, Logs, Opening, load
+from mccpo.logs import SOURCES, Logs, ReadOptions, load
 from mccpo.logs.sources.datashop import models
 
 
@@ -22,7 +22,7 @@ class Example:
 
     path: Path
     events: list[dict[str, Any]]
-    opening: Opening = field(default_factory=Opening)
+    opening: ReadOptions = field(default_factory=ReadOptions)
     account: dict[str, Any] = field(default_factory=dict)
 
 
@@ -352,7 +352,7 @@ def table(folder: Path) -> Example:
             {"learner": "Zoë B", "concept": "a", "correct": False, "hints": None, "seconds": None, "signal": -1},
             {"concept": "a~~b", "time": at(2020, 3, 1, 9), "attempts": 1, "hints": None, "group_class": "7a"},
         ],
-        Opening(mapping=mapping),
+        ReadOptions(mapping=mapping),
         account={"rows": 3, "skips": {"no answer": 1}, "out_of_order": 1},
     )
 
@@ -387,8 +387,8 @@ def test_a_format_gives_the_canonical_table(name: str, tmp_path: Path) -> None:
     example = EXAMPLES[name](tmp_path)
     logs = load(example.path, name, example.opening, most_rejected=0.5)
     assert_holds(logs, example.events)
-    assert logs.source == name
-    account = logs.account.as_dict()
+    assert logs.format == name
+    account = logs.account.as_json()
     assert {key: account[key] for key in example.account} == example.account
     assert logs.account.reconciles
 
@@ -396,8 +396,8 @@ def test_a_format_gives_the_canonical_table(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_format_says_what_it_is_in_one_line(name: str) -> None:
     assert SOURCES[name].name == name
-    assert SOURCES[name].title
-    assert "\n" not in SOURCES[name].title
+    assert SOURCES[name].label
+    assert "\n" not in SOURCES[name].label
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -442,7 +442,7 @@ def test_a_missing_column_is_told(name: str, tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_is_told_in_one_line(name: str, tmp_path: Path) -> None:
     mapping = {"learner": "a", "correct": "b"} if name == "table" else {}
     with pytest.raises(InputError, match="does not exist") as told:
-        load(tmp_path / "nowhere", name, Opening(mapping=mapping))
+        load(tmp_path / "nowhere", name, ReadOptions(mapping=mapping))
     assert "\n" not in str(told.value)
 
 
@@ -451,7 +451,7 @@ def test_an_empty_file_is_told_in_one_line(name: str, tmp_path: Path) -> None:
     (tmp_path / "questions.csv").write_text("question_id,correct_answer,part,tags\nq,a,1,1\n")
     (tmp_path / "u1.csv").touch()
     with pytest.raises(InputError, match="is empty"):
-        load(tmp_path / "u1.csv", name, Opening())
+        load(tmp_path / "u1.csv", name, ReadOptions())
 
 
 @pytest.mark.parametrize("name", ["junyi-2020", "xes3g5m", "pykt", "ednet-kt1"])
@@ -463,9 +463,9 @@ def test_a_folder_without_the_files_of_a_format_is_refused(name: str, tmp_path: 
 def test_formats_without_choices_refuse_a_map_and_a_model(tmp_path: Path) -> None:
     example = junyi_2015(tmp_path)
     with pytest.raises(InputError, match="leave --map out"):
-        load(example.path, "junyi-2015", Opening(mapping={"learner": "user_id"}))
+        load(example.path, "junyi-2015", ReadOptions(mapping={"learner": "user_id"}))
     with pytest.raises(InputError, match="leave --model out"):
-        load(example.path, "junyi-2015", Opening(model="Default"))
+        load(example.path, "junyi-2015", ReadOptions(model="Default"))
 
 
 def test_an_unknown_format_is_told_with_the_nearest_one(tmp_path: Path) -> None:
@@ -548,10 +548,10 @@ def test_without_questions_nothing_says_what_is_correct(tmp_path: Path) -> None:
 def test_the_knowledge_component_model_can_be_chosen(tmp_path: Path) -> None:
     example = datashop(tmp_path)
     assert models(_STEPS.rstrip("\n").split("\t")) == ["Default", "Other"]
-    logs = load(example.path, "datashop", Opening(model="Other"))
+    logs = load(example.path, "datashop", ReadOptions(model="Other"))
     assert logs.table["concept"].to_list() == ["x", "x"]
     with pytest.raises(InputError, match="choose from Default, Other"):
-        load(example.path, "datashop", Opening(model="Else"))
+        load(example.path, "datashop", ReadOptions(model="Else"))
 
 
 def test_the_kdd_cup_s_variant_is_read(tmp_path: Path) -> None:
@@ -597,10 +597,10 @@ def test_of_transactions_the_first_attempt_at_a_step_is_the_event(tmp_path: Path
 def test_statements_can_tell_their_concept_in_an_extension(tmp_path: Path) -> None:
     example = xapi(tmp_path)
     place = "context.extensions.https://example.org/skill.v1"
-    logs = load(example.path, "xapi", Opening(mapping={"concept": place}))
+    logs = load(example.path, "xapi", ReadOptions(mapping={"concept": place}))
     assert logs.table["concept"].to_list() == ["c1~~c2", None]
     with pytest.raises(InputError, match="no canonical column 'skill'"):
-        load(example.path, "xapi", Opening(mapping={"skill": place}))
+        load(example.path, "xapi", ReadOptions(mapping={"skill": place}))
 
 
 @pytest.mark.parametrize(
@@ -688,10 +688,10 @@ def test_a_row_that_was_cut_short_is_no_decision_without_an_outcome(tmp_path: Pa
 def test_a_table_of_one_s_own_can_tell_propensities(tmp_path: Path) -> None:
     path = write(tmp_path / "own.csv", "who,correct,chance\na,1,0.5\nb,0,NA\n")
     mapping = {"learner": "who", "propensity": "chance"}
-    found = load(path, "table", Opening(mapping=mapping)).table
+    found = load(path, "table", ReadOptions(mapping=mapping)).table
     assert found["propensity"].to_list() == [0.5, None]
     assert found["propensity"].dtype == pl.Float32
-    assert "propensity" not in load(path, "table", Opening(mapping={"learner": "who"})).table.columns
+    assert "propensity" not in load(path, "table", ReadOptions(mapping={"learner": "who"})).table.columns
 
 
 @pytest.mark.parametrize(
@@ -706,7 +706,7 @@ def test_a_table_of_one_s_own_can_tell_propensities(tmp_path: Path) -> None:
 def test_a_map_that_does_not_do_is_told(mapping: dict[str, str], told: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "a,b\n1,1\n")
     with pytest.raises(InputError, match=told):
-        load(path, "table", Opening(mapping=mapping))
+        load(path, "table", ReadOptions(mapping=mapping))
 
 
 @pytest.mark.parametrize(
@@ -745,7 +745,7 @@ def test_renumbered_copies_of_a_release_are_known_by_their_columns(name: str, tm
     path = write(tmp_path / "a.csv", "user_id,item_id,timestamp,correct,skill_id\n0,5,10,1,3\n0,4,0,0,3\n")
     logs = load(path, name)
     assert_holds(logs, [{"learner": "0", "item": "4", "concept": "3", "correct": False}, {"item": "5"}])
-    assert logs.source == name
+    assert logs.format == name
 
 
 def test_rows_of_one_event_of_a_table_are_merged(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.logs import read
-from mccpo.logs.table import COLUMNS, encode, write, writing
+from mccpo.logs import COLUMNS, encode, read, write_table, writing_table
 
 NAMES = st.lists(st.none() | st.text(max_size=3), max_size=30)
 
@@ -59,12 +58,12 @@ def test_a_table_has_propensities_only_where_they_are_told(tmp_path: Path) -> No
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     events().write_parquet(tmp_path / "others.parquet")
     table = read(tmp_path / "others.parquet")
-    write(table, tmp_path / "ours.parquet")
+    write_table(table, tmp_path / "ours.parquet")
     again = read(tmp_path / "ours.parquet")
     assert again.equals(table)
     assert again.schema == table.schema
     first = (tmp_path / "ours.parquet").read_bytes()
-    write(again, tmp_path / "ours.parquet")
+    write_table(again, tmp_path / "ours.parquet")
     assert (tmp_path / "ours.parquet").read_bytes() == first
 
 
@@ -99,10 +98,10 @@ def test_a_file_that_is_no_parquet_is_refused_in_one_line(tmp_path: Path) -> Non
 
 
 def test_a_table_is_put_in_place_only_when_what_goes_with_it_succeeds(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), writing(events(), tmp_path / "t.parquet"):
+    with pytest.raises(ZeroDivisionError), writing_table(events(), tmp_path / "t.parquet"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
-    with writing(events(), tmp_path / "t.parquet"):
+    with writing_table(events(), tmp_path / "t.parquet"):
         assert not (tmp_path / "t.parquet").exists()
     assert pl.read_parquet(tmp_path / "t.parquet").equals(events())
 

@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from mccpo.mastery import BKT, Prediction
-from mccpo.mastery.fitting.diagnostics import auc, by_event, calibration_error, diagnose, reliability
-from mccpo.mastery.fitting.fit import PENALTY, fit
+from mccpo.mastery import BKT, PFA, Prediction
+from mccpo.mastery.fitting import auc, by_event, calibration_error, diagnose, fit, practice, reliability
+from mccpo.mastery.fitting.fit import PENALTY
 from mccpo.mastery.fitting.logistic import fit_logistic
-from mccpo.mastery.fitting.trajectories import practice
-from mccpo.mastery.pfa import PFA
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.25, 0.5, 0.9]), st.booleans()), min_size=1, max_size=30))
@@ -38,7 +36,7 @@ def test_calibration_by_hand():
     said = np.array([0.05, 0.15, 0.15, 1.0])
     correct = np.array([False, True, False, True])
     bins = reliability(said, correct)
-    assert [(one["from"], one["events"], one["correct"]) for one in bins] == [
+    assert [(one.low, one.events, one.correct) for one in bins] == [
         (0.0, 1, 0.0),
         (0.1, 2, 0.5),
         (0.9, 1, 1.0),
@@ -53,18 +51,18 @@ def test_diagnosis_by_hand(make):
     known = 0.8 * 0.9 / first
     known += (1 - known) * 0.1
     second = known * 0.9 + (1 - known) * 0.2
-    assert result["events"] == 3
-    assert result["log_loss"] == pytest.approx(-np.mean(np.log([first, 1 - second, 1 - first])))
-    assert result["rmse"] == pytest.approx(np.sqrt(np.mean([(1 - first) ** 2, second**2, first**2])))
-    assert result["auc"] == pytest.approx((0.0 + 0.5) / 2)
-    gate = result["at_theta"]
-    assert (gate["events"], gate["correct"]) == (1, 0.0)
-    assert gate["predicted"] == pytest.approx(second)
+    assert result.events == 3
+    assert result.log_loss == pytest.approx(-np.mean(np.log([first, 1 - second, 1 - first])))
+    assert result.rmse == pytest.approx(np.sqrt(np.mean([(1 - first) ** 2, second**2, first**2])))
+    assert result.auc == pytest.approx((0.0 + 0.5) / 2)
+    gate = result.at_theta
+    assert (gate.events, gate.correct) == (1, 0.0)
+    assert gate.predicted == pytest.approx(second)
 
 
 def test_no_event_beyond_the_threshold(make):
     model = BKT(*(np.array([one, one]) for one in (0.1, 0.1, 0.2, 0.1)), concepts=("a",))
-    assert diagnose(model, make([("u", "a", 0), ("u", "a", 1)]), theta=0.9)["at_theta"]["predicted"] is None
+    assert diagnose(model, make([("u", "a", 0), ("u", "a", 1)]), theta=0.9).at_theta.predicted is None
 
 
 def test_regressions_find_scipys_optimum(draw):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood, maximise
-from mccpo.mastery.fitting.fit import Settings, bkt_tiles, fit
-from mccpo.mastery.fitting.tiles import pack, tile
-from mccpo.mastery.responses import sequences
+from mccpo.mastery import sequences
+from mccpo.mastery.fitting import EPSILON, FitSettings, Stop, bkt_tiles, fit, log_likelihood
+from mccpo.mastery.fitting.em import maximise
+from mccpo.mastery.fitting.sequence_packing import pack, tile
 
 MOST = 1 - EPSILON
 
@@ -95,8 +95,8 @@ def test_sequences_longer_than_a_slab(make, draw):
 @pytest.mark.parametrize("model", ["bkt", "bkt-forget"])
 def test_one_sided_answers_leave_the_fit_finite(make, answers, model):
     rows = [(who, "c", mark == "1") for who in ("a", "b") for mark in answers]
-    fitted = fit(model, make(rows), Settings(restarts=3, bound=1.0, workers=1))
-    assert np.isfinite(fitted.account["log_likelihood"])
+    fitted = fit(model, make(rows), FitSettings(restarts=3, bound=1.0, workers=1))
+    assert np.isfinite(fitted.report.log_likelihood)
     assert all(np.isfinite(field).all() for field in fitted.model[:4])
 
 
@@ -151,23 +151,23 @@ def test_the_bound_holds_and_is_reported(make, generate, draw):
     rows = generate(draw, 500, 8, 0.3, 0.1, 0.75, 0.02, concept="easy")
     fitted = fit("bkt", make(rows))
     assert fitted.model.guess[0] <= 0.5
-    assert fitted.account["at_bound"]["guess"] == ["easy"]
-    free = fit("bkt", make(rows), Settings(bound=1.0))
-    assert free.account["log_likelihood"] >= fitted.account["log_likelihood"] - 1e-3
+    assert fitted.report.at_bound["guess"] == ("easy",)
+    free = fit("bkt", make(rows), FitSettings(bound=1.0))
+    assert free.report.log_likelihood >= fitted.report.log_likelihood - 1e-3
 
 
 def test_the_same_seed_gives_the_same_model_on_any_number_of_threads(make, draw):
     responses = make(some_rows(draw, learners=40))
-    one, two = (fit("bkt", responses, Settings(seed=3, workers=workers)) for workers in (1, 2))
+    one, two = (fit("bkt", responses, FitSettings(seed=3, workers=workers)) for workers in (1, 2))
     np.testing.assert_allclose(one.model.learn, two.model.learn, rtol=1e-6)
-    again = fit("bkt", responses, Settings(seed=3, workers=1))
+    again = fit("bkt", responses, FitSettings(seed=3, workers=1))
     assert all(np.array_equal(a, b) for a, b in zip(one.model[:4], again.model[:4], strict=True))
 
 
 @pytest.mark.parametrize("wrong", [{"restarts": 0}, {"bound": 0.0}, {"alpha": 1.5}])
 def test_wrong_settings(wrong):
     with pytest.raises(InputError):
-        Settings(**wrong)
+        FitSettings(**wrong)
 
 
 def test_an_unknown_model_is_refused(make):

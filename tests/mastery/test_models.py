@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.mastery import BKT, EMA, MODELS, PFA, BKTForget, Responses, codes, files
-from mccpo.mastery.fitting.diagnostics import by_event
-from mccpo.mastery.fitting.trajectories import practice, trajectories
+from mccpo.mastery import BKT, EMA, MODELS, PFA, BKTForget, Responses, codes, model_files
+from mccpo.mastery.fitting import by_event, practice, trajectories
 
 DAY = 86_400.0
 
@@ -36,7 +35,7 @@ def model_of(name):
 
 
 def test_the_registry_names_all_models():
-    assert {files.name_of(model_of(name)) for name in MODELS} == set(MODELS)
+    assert {model_files.model_name(model_of(name)) for name in MODELS} == set(MODELS)
 
 
 def test_knowledge_tracing_by_hand():
@@ -168,11 +167,11 @@ def test_many_lanes_and_long_ones(draw):
 @pytest.mark.parametrize("name", MODELS)
 def test_files_keep_every_bit(name, tmp_path):
     model = model_of(name)
-    files.write(model, tmp_path / "one.json")
-    again = files.read(tmp_path / "one.json")
+    model_files.write_model(model, tmp_path / "one.json")
+    again = model_files.read_model(tmp_path / "one.json")
     assert type(again) is type(model)
     assert all(np.array_equal(a, b) for a, b in zip(model, again, strict=True))
-    files.write(again, tmp_path / "two.json")
+    model_files.write_model(again, tmp_path / "two.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
 
 
@@ -186,7 +185,7 @@ def test_files_keep_every_bit(name, tmp_path):
 )
 def test_damaged_files_are_refused(change, complaint):
     with pytest.raises(InputError, match=complaint):
-        files.from_document(files.to_document(model_of("bkt")) | change)
+        model_files.model_from_json(model_files.model_to_json(model_of("bkt")) | change)
 
 
 def test_the_models_run_without_jax_and_polars():
@@ -198,7 +197,5 @@ def test_the_models_run_without_jax_and_polars():
 
 
 def test_fitting_runs_without_polars():
-    script = (
-        "import sys, mccpo.mastery.fitting.fit, mccpo.mastery.fitting.diagnostics; assert 'polars' not in sys.modules"
-    )
+    script = "import sys, mccpo.mastery.fitting; assert 'polars' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.mastery import split_learners
-from mccpo.mastery.responses import elapsed, sequences
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.mastery import elapsed, sequences, split_learners
+from mccpo.mastery.tables import responses_of
 
 
 @pytest.fixture

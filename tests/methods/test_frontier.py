@@ -13,8 +13,9 @@ from scipy import stats
 
 from mccpo.env import make
 from mccpo.exact import enumerate_model, evaluate, occupancy
-from mccpo.methods import METHODS, as_numbers, masked_softmax, mix
+from mccpo.methods import method_arrays, method_spec
 from mccpo.methods.mc_cpo.tabular import Episodes, estimate, rollout
+from mccpo.policy import masked_softmax, mix
 
 RATE = 0.3
 BASELINE_RATE = 0.1
@@ -129,7 +130,9 @@ def case(request):
 
 def play(env, spec, theta=None, batch=500):
     theta = jnp.zeros((env.num_states, env.num_actions)) if theta is None else theta
-    return jax.jit(lambda theta, key: rollout(env, as_numbers(spec, env), theta, key, batch))(theta, jax.random.key(0))
+    return jax.jit(lambda theta, key: rollout(env, method_arrays(spec, env), theta, key, batch))(
+        theta, jax.random.key(0)
+    )
 
 
 def baselines(case):
@@ -200,7 +203,7 @@ def test_the_entropy_gradient_is_that_of_the_learnt_policy_in_the_states_it_visi
 def test_episodes_played_are_the_enumerated_ones(case):
     """The rollout acts by (1 - ε)π + εU(F), and reports the ratios that belong to it."""
     env, batch = case.env, 60_000
-    played = play(env, replace(METHODS["mc-cpo"], frontier_rate=RATE), jnp.asarray(case.theta, jnp.float32), batch)
+    played = play(env, replace(method_spec("mc-cpo"), frontier_rate=RATE), jnp.asarray(case.theta, jnp.float32), batch)
     enumerated = case.episodes()
 
     def codes(episodes, axis):
@@ -229,7 +232,7 @@ def test_episodes_played_are_the_enumerated_ones(case):
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_frontier_is_empty_at_reset_and_opens_later(name):
     env = ENVIRONMENTS[name]
-    episodes = play(env, METHODS["mc-cpo"])
+    episodes = play(env, method_spec("mc-cpo"))
     assert not episodes.frontier[0].any()
     assert (episodes.ratio[0] == 1).all()
     assert episodes.frontier[1:].any()
@@ -237,7 +240,7 @@ def test_the_frontier_is_empty_at_reset_and_opens_later(name):
 
 def test_without_frontier_mixing_every_ratio_is_one():
     env = ENVIRONMENTS["chain"]
-    episodes = play(env, METHODS["mc-cpo-no-frontier"])
+    episodes = play(env, method_spec("mc-cpo-no-frontier"))
     assert (episodes.ratio == 1).all()
 
 
@@ -245,7 +248,7 @@ def test_a_frontier_action_that_the_policy_rules_out_weighs_nothing_and_breaks_n
     """π(a) = 0 and π̃(a) > 0: the episode's weight is 0 from there on, not a division of 0 by 0."""
     env = ENVIRONMENTS["chain"]
     theta = jnp.zeros((env.num_states, env.num_actions)).at[:, 1].set(-200.0)
-    episodes = play(env, METHODS["mc-cpo"], theta)
+    episodes = play(env, method_spec("mc-cpo"), theta)
     assert (episodes.ratio == 0).any()
     baseline = jnp.zeros((env.num_states, 1 + len(env.cost_names)))
     found = jax.jit(estimate)(episodes, baseline, jnp.zeros(len(env.cost_names)), env.gamma, BASELINE_RATE)

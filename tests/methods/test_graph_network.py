@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mccpo.env import Conditioned, make
-from mccpo.methods.gradient import graph_network
 from mccpo.methods.gradient.graph_network import GraphNetwork, graph_network_of
 from mccpo.methods.gradient.network import Network
+from mccpo.policy import graph_network
 
 CHAIN = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
 

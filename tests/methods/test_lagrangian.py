@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods import METHODS, MultiplierRule, Multipliers, as_numbers, budgets_of
+from mccpo.methods import MultiplierRule, Multipliers, budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient.gae import value_scale
 from mccpo.methods.gradient.rollout import Playing, Rollout
 from mccpo.methods.gradient.settings import PPOSettings
@@ -34,7 +34,7 @@ def finished(episodes, costs, spread=1.0):
 
 def price(rollout, name="mc-cpo", settings=None, multipliers=None):
     multipliers = multipliers or Multipliers(*jnp.zeros((3, 3)))
-    method = as_numbers(METHODS[name], ENV)
+    method = method_arrays(method_spec(name), ENV)
     return reprice(ENV, method, BUDGETS, settings or PPOSettings(), multipliers, rollout)
 
 
@@ -69,7 +69,7 @@ def test_a_unit_of_the_rule_is_a_reward_of_one_in_every_step():
     """At twice the budget the error is 1: a step size of 1 then makes λ·d worth D(T), for any cost."""
     limit = np.asarray(BUDGETS.limit)
     rule = MultiplierRule(proportional=0.0, memory=0.0, cap=20.0)
-    settings = PPOSettings(step_size=1.0, tighten=0.0, rule=rule)
+    settings = PPOSettings(step_size=1.0, tighten=0.0, aside=0.0, rule=rule)
     found = price(finished(4, 2 * limit), settings=settings)
     np.testing.assert_allclose((found.value * limit)[np.array([0, 2])], ENV.discounted_horizon, rtol=1e-4)
     tight = price(finished(4, limit), settings=settings._replace(tighten=0.1))
@@ -81,7 +81,7 @@ def test_a_unit_of_the_rule_is_a_reward_of_one_in_every_step():
 def test_episodes_that_differ_much_move_no_price_at_once_but_count_all_the_same():
     """Eight episodes cost 10 % too much on average: less than two standard errors where they differ, else more."""
     rule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0, doubt=2.0)
-    settings = PPOSettings(step_size=0.0, tighten=0.0, rule=rule)
+    settings = PPOSettings(step_size=0.0, tighten=0.0, aside=0.0, rule=rule)
     costs = 1.1 * np.asarray(BUDGETS.limit)
     assert not price(finished(8, costs), settings=settings).value.any()
     alike = price(finished(8, costs, spread=0.0), settings=settings)
@@ -119,7 +119,7 @@ def test_a_price_is_due_in_full_unless_it_follows():
 
 def test_more_is_due_in_an_episode_that_will_exceed_its_budget():
     before, rollout = standing()
-    settings = PPOSettings(follow=3.0, tighten=0.0)
+    settings = PPOSettings(follow=3.0, tighten=0.0, aside=0.0)
     due = np.asarray(due_of(ENV, BUDGETS, settings, before, rollout))
     scale, limit = np.asarray(value_scale(ENV, BUDGETS))[1:], np.asarray(BUDGETS.limit)
     for b in range(8):

@@ -8,7 +8,7 @@ import pytest
 from mccpo.env import make
 from mccpo.methods.gradient.margin import FINAL_EPISODES, as_long, error_of, final_error, finished
 from mccpo.methods.gradient.rollout import Rollout
-from mccpo.methods.gradient.settings import CAREFUL, PPOSettings
+from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import aim_of
 from mccpo.methods.mc_cpo.multipliers import budgets_of
 
@@ -63,14 +63,14 @@ def test_what_is_judged_exactly_needs_a_margin_for_the_choice_alone():
 
 def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
     error = final_error(ENV, finished(rollout(COSTS)))
-    plain = aim_of(BUDGETS, PPOSettings(tighten=0.1), error)
+    plain = aim_of(BUDGETS, PPOSettings(tighten=0.1, aside=0.0), error)
     np.testing.assert_allclose(plain.limit, 0.9 * np.asarray(BUDGETS.limit), rtol=1e-6)
     for share in (0.5, 1.0):
-        aim = aim_of(BUDGETS, CAREFUL._replace(tighten=0.0, aside=share), error)
-        wanted = np.asarray(BUDGETS.limit) - share * CAREFUL.caution * np.asarray(error)
+        aim = aim_of(BUDGETS, PPOSettings(tighten=0.0, aside=share), error)
+        wanted = np.asarray(BUDGETS.limit) - share * PPOSettings().caution * np.asarray(error)
         np.testing.assert_allclose(np.asarray(aim.limit)[[0, 2]], wanted[[0, 2]], rtol=1e-5)
 
 
 def test_it_never_aims_below_nothing():
     tight = BUDGETS._replace(limit=jnp.array([1e-4, 0.0, 1e-4]))
-    assert (np.asarray(aim_of(tight, CAREFUL, final_error(ENV, finished(rollout(COSTS)))).limit) >= 0).all()
+    assert (np.asarray(aim_of(tight, PPOSettings(), final_error(ENV, finished(rollout(COSTS)))).limit) >= 0).all()

@@ -1,4 +1,4 @@
-"""The actor–critic network and its optimiser, against plain NumPy."""
+"""How the weights of a network start, and its optimiser, against plain NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -8,42 +8,6 @@ import pytest
 from mccpo.methods.gradient.network import Network, adam
 
 NETWORK = Network(features=7, actions=5, signals=3, hidden=(16, 12))
-
-
-def plain_forward(network, parameters, features):
-    """One observation at a time, one layer after another."""
-    first, second = network.hidden
-    at, parts = 0, []
-    for shape in [(first, network.features), (first,), (second, first), (second,)]:
-        size = int(np.prod(shape))
-        parts.append(parameters[at : at + size].reshape(shape))
-        at += size
-    heads = network.actions + network.signals
-    w3 = parameters[at : at + heads * second].reshape(heads, second)
-    b3 = parameters[at + heads * second :]
-    w1, b1, w2, b2 = parts
-    outputs = [w3 @ np.tanh(w2 @ np.tanh(w1 @ one + b1) + b2) + b3 for one in features.T]
-    return np.stack(outputs, axis=1)
-
-
-def test_the_flat_vector_holds_every_weight_once():
-    parts = NETWORK.unpack(jnp.arange(NETWORK.size, dtype=jnp.float32))
-    assert tuple(part.shape for part in parts) == NETWORK.shapes
-    assert NETWORK.shapes == ((16, 7), (16,), (12, 16), (12,), (8, 12), (8,))
-    assert NETWORK.size == 16 * 7 + 16 + 12 * 16 + 12 + 8 * 12 + 8
-    np.testing.assert_array_equal(jnp.concatenate([part.ravel() for part in parts]), np.arange(NETWORK.size))
-
-
-def test_the_forward_pass_is_that_of_plain_numpy():
-    rng = np.random.default_rng(0)
-    parameters = rng.normal(size=NETWORK.size).astype(np.float32)
-    features = rng.uniform(size=(7, 20)).astype(np.float32)
-    logits, values = NETWORK.apply(jnp.asarray(parameters), jnp.asarray(features))
-    expected = plain_forward(NETWORK, parameters, features)
-    assert logits.shape == (5, 20)
-    assert values.shape == (3, 20)
-    np.testing.assert_allclose(logits, expected[:5], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(values, expected[5:], rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 import mccpo
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, NeuralPlan, as_numbers, budgets_of, evaluate_neural, train_neural
+from mccpo.methods import NeuralPlan, budgets_of, evaluate_neural, method_arrays, method_spec, train_neural
 from mccpo.methods.engine import to_arrays
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes
 from mccpo.methods.gradient import selection
@@ -24,7 +24,7 @@ from mccpo.methods.gradient.training import EVALUATION, ITERATIONS
 ENV = make("tutor-15", K0=0.62, horizon=12)
 PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
 BUDGETS = {"c2": 0.05, "c4": 1.5}
-BOTH = [METHODS["mc-cpo"], METHODS["unconstrained"]]
+BOTH = [method_spec("mc-cpo"), method_spec("unconstrained")]
 TUTOR = make("tutor-15")
 
 
@@ -124,7 +124,7 @@ def always(env, *actions):
 
 
 def judged(name, *actions, env=TUTOR, episodes=3, seed=0):
-    return evaluate_neural(env, [METHODS[name]], always(env, *actions), episodes=episodes, seed=seed)
+    return evaluate_neural(env, [method_spec(name)], always(env, *actions), episodes=episodes, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def test_ctrl_c_is_heard_between_blocks(trained, monkeypatch):
     ],
 )
 def test_what_cannot_be_judged_is_refused(change, what):
-    given = {"methods": [METHODS["mc-cpo"]], "parameters": always(TUTOR, 0), "episodes": 1, "seed": 0} | change
+    given = {"methods": [method_spec("mc-cpo")], "parameters": always(TUTOR, 0), "episodes": 1, "seed": 0} | change
     with pytest.raises(InputError, match=what):
         evaluate_neural(TUTOR, **given)
 
@@ -258,7 +258,7 @@ def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5, spread=0.0, c
     one = jnp.ones(4)
     costs = jnp.stack([c2 * one, 99.0 * one, c4 + spread * jnp.array([1.0, -1.0, 1.0, -1.0])])
     seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, 0 * one, one)
-    return float(score_of(as_numbers(METHODS[name], TUTOR), limits, caution, seen, jnp.asarray(share)))
+    return float(score_of(method_arrays(method_spec(name), TUTOR), limits, caution, seen, jnp.asarray(share)))
 
 
 def test_a_policy_within_budget_is_preferred_whatever_the_return():
@@ -292,11 +292,11 @@ def test_the_choice_is_a_finalist_that_meets_the_budgets():
     """Of three policies one overspends, one is safe and dull, one is safe and better: the last is chosen."""
     env = make("tutor-15", horizon=20)
     over, dull, best = always(env, 0, 2, 1)[0]
-    worth = evaluate_neural(env, [METHODS["mc-cpo"]], np.stack([over, dull, best])[None], episodes=1, seed=0)
+    worth = evaluate_neural(env, [method_spec("mc-cpo")], np.stack([over, dull, best])[None], episodes=1, seed=0)
     J_c3 = worth.costs[0, :, 1, 0]
     assert J_c3[0] > J_c3[2] > J_c3[1]
     assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
-    learner = PrimalDual(as_numbers(METHODS["mc-cpo"], env))
+    learner = PrimalDual(method_arrays(method_spec("mc-cpo"), env))
     state = selection.start(env, Sizes(8, 16, 32, 1), learner, jax.random.key(0))
     policies = jnp.stack([over, dull, best, dull, over, dull])
     state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
@@ -332,10 +332,10 @@ def test_the_selected_policy_is_the_last_where_there_are_no_budgets(trained):
 
 def test_a_short_run_improves_on_the_first_policy():
     plan = NeuralPlan(steps=60_000, seeds=1)
-    runs = train_neural(TUTOR, [METHODS["unconstrained"]], {}, plan)
+    runs = train_neural(TUTOR, [method_spec("unconstrained")], {}, plan)
     first = network_of(TUTOR).init(jax.random.key(0))[None, None]
     before, after = (
-        evaluate_neural(TUTOR, [METHODS["unconstrained"]], np.asarray(policy), episodes=100, seed=0).ret.mean()
+        evaluate_neural(TUTOR, [method_spec("unconstrained")], np.asarray(policy), episodes=100, seed=0).ret.mean()
         for policy in (first, runs.selected)
     )
     assert after > before + 5

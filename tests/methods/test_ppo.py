@@ -1,5 +1,6 @@
 """The parts of the neural learner: advantages, choices, rollouts, the clipped objective, prices."""
 
+import math
 from functools import partial
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.methods import METHODS, as_numbers, budgets_of
+from mccpo.methods import budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import advantages, appraise
 from mccpo.methods.gradient.network import Network
@@ -31,7 +32,7 @@ appraised = jax.jit(advantages)
 
 
 def method(name):
-    return as_numbers(METHODS[name], ENV)
+    return method_arrays(method_spec(name), ENV)
 
 
 # Advantages.
@@ -332,7 +333,7 @@ def test_a_cost_that_is_always_zero_does_not_spoil_training():
     limits = budgets_of(env, {"c4": 1.0})
     state = start(env, SIZES, jax.random.key(0))
     after, _ = jax.jit(partial(ppo.iterate, env, SIZES))(
-        as_numbers(METHODS["mc-cpo"], env), limits, PPOSettings(), state, jnp.zeros(())
+        method_arrays(method_spec("mc-cpo"), env), limits, PPOSettings(), state, jnp.zeros(())
     )
     assert np.isfinite(np.asarray(after.parameters)).all()
     assert (np.asarray(after.parameters) != np.asarray(state.parameters)).any()
@@ -351,7 +352,7 @@ def test_sizes_that_cannot_be_cut_up_are_refused(wrong):
 def test_the_frontier_rate_falls_to_zero_at_its_end(share, rate):
     now = ppo.exploring(method("mc-cpo"), PPOSettings(frontier_end=0.5), jnp.asarray(share))
     assert float(now.frontier_rate) == pytest.approx(rate)
-    always = ppo.exploring(method("mc-cpo"), PPOSettings(), jnp.asarray(share))
+    always = ppo.exploring(method("mc-cpo"), PPOSettings(frontier_end=math.inf), jnp.asarray(share))
     assert float(always.frontier_rate) == pytest.approx(0.1)
 
 

@@ -10,14 +10,14 @@ import pytest
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.exact import enumerate_model, evaluate, occupancy
-from mccpo.methods import METHODS, TabularPlan, TabularSettings, as_numbers, budgets_of, train_tabular
+from mccpo.methods import TabularPlan, TabularSettings, budgets_of, method_arrays, method_spec, train_tabular
 from mccpo.methods.engine import to_arrays
 from mccpo.methods.mc_cpo.tabular import Average, learn, policies, start
 
 ENV = make("chain", concepts=3, horizon=3)
 PLAN = TabularPlan(episodes=400, batch=10, seeds=3)
 BUDGETS = {"c4": 1.5}
-BOTH = [METHODS["mc-cpo"], METHODS["unconstrained"]]
+BOTH = [method_spec("mc-cpo"), method_spec("unconstrained")]
 
 
 def same_bits(one, other):
@@ -43,7 +43,7 @@ def test_the_default_step_sizes_meet_the_conditions_of_the_theorem():
 def test_updates_shrink_by_the_exponents_of_the_settings():
     settings = TabularSettings(entropy=0.0)
     settings = settings._replace(rule=settings.rule._replace(proportional=0.0))
-    method, budgets = as_numbers(METHODS["mc-cpo"], ENV), budgets_of(ENV, {"c4": 0.1})
+    method, budgets = method_arrays(method_spec("mc-cpo"), ENV), budgets_of(ENV, {"c4": 0.1})
     first = start(ENV, jax.random.key(0))
     step = jax.jit(lambda state: learn(ENV, method, budgets, settings, state, 50, 10**9)[0])
     now = step(first._replace(update=jnp.asarray(1000)))
@@ -77,7 +77,7 @@ def test_a_resumed_run_is_the_unbroken_one_bit_for_bit(runs):
 
 
 def test_a_method_does_not_depend_on_those_beside_it(runs):
-    others = train_tabular(ENV, [METHODS["reward-shaped"], METHODS["mc-cpo"]], BUDGETS, PLAN)
+    others = train_tabular(ENV, [method_spec("reward-shaped"), method_spec("mc-cpo")], BUDGETS, PLAN)
     for name in ("last", "averaged", "executed", "multipliers"):
         assert np.array_equal(getattr(others, name)[1], getattr(runs, name)[0])
     assert not np.array_equal(others.last[0], runs.last[1])
@@ -85,7 +85,7 @@ def test_a_method_does_not_depend_on_those_beside_it(runs):
 
 def test_the_averaged_policy_is_worth_the_mean_of_the_iterates():
     """A policy with the mean discounted occupancy of others has their mean return and mean costs."""
-    model, method, draw = enumerate_model(ENV), as_numbers(METHODS["mc-cpo"], ENV), np.random.default_rng(0)
+    model, method, draw = enumerate_model(ENV), method_arrays(method_spec("mc-cpo"), ENV), np.random.default_rng(0)
     visits, iterates = np.zeros((ENV.num_states, ENV.num_actions)), []
     for _ in range(7):
         policy = draw.dirichlet(np.full(ENV.num_actions, 0.3), model.num_states) * model.mask + 1e-9 * model.mask
@@ -118,7 +118,7 @@ def test_averages_are_over_the_second_half_of_training():
 
 def test_where_the_average_saw_nothing_the_last_policy_stands_in():
     state = start(ENV, jax.random.key(0))
-    averaged, last = policies(ENV, as_numbers(METHODS["mc-cpo"], ENV), state)
+    averaged, last = policies(ENV, method_arrays(method_spec("mc-cpo"), ENV), state)
     assert np.array_equal(averaged, last)
     np.testing.assert_allclose(averaged.sum(axis=1), 1, atol=1e-6)
 
@@ -126,7 +126,7 @@ def test_where_the_average_saw_nothing_the_last_policy_stands_in():
 def test_the_unconstrained_learner_hacks_the_gate_and_mc_cpo_does_not():
     env = make("gate")
     model = enumerate_model(env)
-    methods = [METHODS[name] for name in ("unconstrained", "post-hoc", "mc-cpo")]
+    methods = [method_spec(name) for name in ("unconstrained", "post-hoc", "mc-cpo")]
     found = train_tabular(env, methods, env.fixed_budgets, TabularPlan(episodes=20_000, batch=20, seeds=3))
     free, filtered, safe = ([evaluate(model, policy[model.index]) for policy in row] for row in found.executed)
     assert min(value.pi_hack for value in free) > 0.9

@@ -5,7 +5,7 @@ import pytest
 
 from mccpo.env import make
 from mccpo.exact import Infeasible, Optimum, enumerate_model, evaluate, solve
-from mccpo.methods import METHODS, TabularPlan, train_tabular
+from mccpo.methods import TabularPlan, method_spec, train_tabular
 
 BATCH, SEEDS = 20, 4
 # Environment, and how far (relatively) a multiplier may lie from that of the program.
@@ -27,7 +27,9 @@ def train(env, kappa, episodes):
     budgets = {cost: kappa * free.values.costs[cost] for cost in env.constrained}
     optimum = solve(model, budgets)
     assert not isinstance(optimum, Infeasible)
-    runs = train_tabular(env, [METHODS["mc-cpo"]], budgets, TabularPlan(episodes=episodes, batch=BATCH, seeds=SEEDS))
+    runs = train_tabular(
+        env, [method_spec("mc-cpo")], budgets, TabularPlan(episodes=episodes, batch=BATCH, seeds=SEEDS)
+    )
     values = [evaluate(model, policy[model.index]) for policy in runs.averaged[0]]
     places = [env.cost_names.index(cost) for cost in env.constrained]
     return budgets, optimum, values, runs.multipliers[0][:, places], runs.multipliers_last[0][:, places]

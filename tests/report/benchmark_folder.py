@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mccpo import files
 from mccpo.experiments.benchmark.protocol import Protocol
-from mccpo.experiments.benchmark.results import summed_up, unseen_of
-from mccpo.experiments.benchmark.rows import folder_of, write_rows
-from mccpo.files import dump_json
+from mccpo.experiments.benchmark.results import findings_of, unseen_of
+from mccpo.experiments.benchmark.rows import folder_of, rows_not_run
+from mccpo.report.benchmark.reading import view_of
+from mccpo.report.benchmark.whole_view import BenchmarkView
+from mccpo.runs.benchmark import (
+    ROWS,
+    Anchor,
+    BenchmarkResults,
+    MethodRecord,
+    NotRun,
+    Optimum,
+    Outcome,
+    ProblemRecord,
+    ProtocolRecord,
+    Row,
+    Seconds,
+    write_results,
+    write_rows,
+)
 
 KAPPAS, SEEDS = (0.5, 0.7, 0.9), 3
 COSTS = {"gate": ("c",), "chain": ("c4",), "tutor-15": ("c2", "c3", "c4")}
@@ -40,50 +55,54 @@ FAULTS = {
 def made_up(folder: Path) -> Path:
     """Writes the folder; with the folders of its pairs, but for the outside agent, which has none."""
     rows = [row for environment in COSTS for method in STRENGTHS for row in _pair(environment, method)]
-    rows += [row for method in STRENGTHS for row in _absent("junyi-2015-14", method)]
-    unseen = [row for method in ("cpo", "ccpo", "mc-cpo") for row in _unseen("tutor-15", method)]
-    for place in {row["folder"] for row in rows if row["folder"]}:
-        (folder / place).mkdir(parents=True)
     protocol = Protocol(kappa=KAPPAS, seeds=SEEDS, steps=100_000)
-    environments = {name: _environment(name) for name in COSTS}
-    results = {
-        "suite": "quick",
-        "protocol": protocol.as_json(),
-        "environments": environments | {"junyi-2015-14": {"why": ABSENT}},
-        "methods": {name: _method(name) for name in STRENGTHS},
-        **summed_up(rows),
-        "unseen": unseen_of(unseen, protocol.unseen),
-        "seconds": 4211.5,
-    }
-    write_rows(folder / "rows.parquet", rows)
-    files.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
+    for method in STRENGTHS:
+        rows += rows_not_run("junyi-2015-14", method, _kind(method), ABSENT, protocol)
+    unseen = [row for method in ("cpo", "ccpo", "mc-cpo") for row in _unseen("tutor-15", method)]
+    for path in {row.folder for row in rows if row.folder}:
+        (folder / path).mkdir(parents=True)
+    results = BenchmarkResults(
+        suite="quick",
+        protocol=ProtocolRecord.parse(protocol.as_json()),
+        environments={**{name: _problem(name) for name in COSTS}, "junyi-2015-14": NotRun(ABSENT)},
+        methods={name: _method(name) for name in STRENGTHS},
+        findings=findings_of(rows),
+        unseen=unseen_of(unseen, protocol.unseen),
+        seconds=4211.5,
+    )
+    write_rows(folder / ROWS, rows)
+    write_results(folder, results)
     return folder
 
 
-def _environment(name: str) -> dict[str, Any]:
+def view_from(results: object) -> BenchmarkView:
+    """The view of results that a test has changed, as JSON."""
+    return view_of(BenchmarkResults.parse(results))
+
+
+def _problem(name: str) -> ProblemRecord:
     ret, costs = ANCHORS[name]
     finite = name != "tutor-15"
-    budgets = {str(kappa): {cost: kappa * value for cost, value in costs.items()} for kappa in KAPPAS}
-    best = {str(kappa): {"return": ret * _best(kappa), **_spent(name, kappa)} for kappa in KAPPAS}
-    return {
-        "anchor": {"ret": ret, "costs": costs, "gain": 0.4, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0},
-        "budgets": budgets,
-        "optimum": best if finite else None,
-        "finite": finite,
-        "costs": list(costs),
-        "constrained": list(COSTS[name]),
-        "actions": 16,
-        "horizon": 50,
-        "gamma": 0.99,
-    }
+    return ProblemRecord(
+        anchor=Anchor(ret, costs, 0.0, 0.4, 0.0, 1.0, 0.0),
+        budgets={kappa: {cost: kappa * value for cost, value in costs.items()} for kappa in KAPPAS},
+        optimum={kappa: Optimum({"return": ret * _best(kappa), **_spent(name, kappa)}) for kappa in KAPPAS}
+        if finite
+        else None,
+        finite=finite,
+        costs=tuple(costs),
+        constrained=COSTS[name],
+        actions=16,
+        horizon=50,
+        gamma=0.99,
+    )
 
 
-def _method(name: str) -> dict[str, Any]:
-    spent = {"run": 2.5, "search": 31.0}
-    if _kind(name) != "outside":  # which was trained elsewhere
-        spent |= {"all": 100.0, "device": "cpu" if _kind(name) == "tutor" else "NVIDIA H200"}
-    seconds = dict.fromkeys(COSTS, spent)
-    return {"kind": _kind(name), "settings": {name: {} for name in COSTS}, "seconds": seconds}
+def _method(name: str) -> MethodRecord:
+    device = "cpu" if _kind(name) == "tutor" else "NVIDIA H200"
+    outside = _kind(name) == "outside"  # which was trained elsewhere
+    seconds = Seconds(2.5, 31.0, None, None) if outside else Seconds(2.5, 31.0, 100.0, device)
+    return MethodRecord(_kind(name), {environment: {} for environment in COSTS}, dict.fromkeys(COSTS, seconds))
 
 
 def _best(kappa: float) -> float:
@@ -98,7 +117,7 @@ def _kind(method: str) -> str:
     return "outside" if method == "maskable-ppo" else KINDS.get(method, "learner")
 
 
-def _pair(environment: str, method: str) -> Iterator[dict[str, Any]]:
+def _pair(environment: str, method: str) -> Iterator[Row]:
     draw = np.random.default_rng([len(environment), sum(map(ord, method))])
     if environment == "chain" and method == "maskable-ppo":
         return
@@ -107,47 +126,57 @@ def _pair(environment: str, method: str) -> Iterator[dict[str, Any]]:
             yield _row(environment, method, kappa, seed, draw)
 
 
-def _row(environment: str, method: str, kappa: float, seed: int, draw: np.random.Generator) -> dict[str, Any]:
-    ret, costs = ANCHORS[environment]
+def _row(environment: str, method: str, kappa: float, seed: int, draw: np.random.Generator) -> Row:
+    costs = ANCHORS[environment][1]
     status, why = FAULTS.get((environment, method), ("done", ""))
     if status == "diverged" and seed != 1:
         status, why = "done", ""
-    row = {
-        "environment": environment, "method": method, "kind": _kind(method), "kappa": kappa, "seed": seed,
-        "status": status, "why": why, "settings": "{}", "seconds": 2.5 + draw.uniform(),
-        "folder": "" if method == "maskable-ppo" else folder_of(environment, method),
-        **{f"budget_{cost}": kappa * value for cost, value in costs.items()},
-    }  # fmt: skip
-    if status != "done":
-        return row
+    return Row(
+        environment=environment,
+        method=method,
+        kind=_kind(method),
+        kappa=kappa,
+        seed=seed,
+        status=status,
+        why=why,
+        settings="{}",
+        folder="" if method == "maskable-ppo" else folder_of(environment, method),
+        seconds=2.5 + draw.uniform(),
+        budgets={cost: kappa * value for cost, value in costs.items()},
+        outcome=_outcome(environment, method, kappa, seed, draw) if status == "done" else None,
+    )
+
+
+def _outcome(environment: str, method: str, kappa: float, seed: int, draw: np.random.Generator) -> Outcome:
+    ret, costs = ANCHORS[environment]
     level = FREE.get(method, 0.2 if KINDS.get(method) == "tutor" else kappa)
     over = 1.02 if (environment, method, seed) == ("tutor-15", "cpo", 2) else draw.uniform(0.97, 1.0)
     better = 1.008 if (environment, method) == ("tutor-15", "pid-lagrangian") else 1.0
     share = STRENGTHS[method] * better * (0.5 + 0.5 * level) * draw.uniform(0.998, 1.0)
-    spent = {f"J_{cost}": level * over * value for cost, value in costs.items()}
     met = float(level * over <= kappa)
-    return row | spent | {
-        "return": share * ret, "share": share, "cost_share": level * over,
-        "optimum_share": share / _best(kappa) if environment != "tutor-15" else None,
-        "satisfaction": met, "satisfaction_strict": met, "prerequisite_violation_rate": 0.0 if met else 0.031,
-        "violation_rate": 0.4, "dK": 5.2 * share, "rhsi": share * level * over,
-    }  # fmt: skip
+    return Outcome(
+        ret=share * ret,
+        satisfaction=met,
+        satisfaction_strict=met,
+        prerequisite_violation_rate=0.0 if met else 0.031,
+        violation_rate=0.4,
+        dK=5.2 * share,
+        rhsi=share * level * over,
+        costs={cost: level * over * value for cost, value in costs.items()},
+        share=share,
+        optimum_share=share / _best(kappa) if environment != "tutor-15" else None,
+        cost_share=level * over,
+    )
 
 
-def _absent(environment: str, method: str) -> Iterator[dict[str, Any]]:
-    for kappa in KAPPAS:
-        for seed in range(SEEDS):
-            head = {"environment": environment, "method": method, "kind": _kind(method), "kappa": kappa, "seed": seed}
-            yield head | {"status": "does not apply", "why": ABSENT, "settings": "{}", "folder": "", "seconds": None}
-
-
-def _unseen(environment: str, method: str) -> Iterator[dict[str, Any]]:
+def _unseen(environment: str, method: str) -> Iterator[Row]:
     draw = np.random.default_rng(len(method))
     for kappa in Protocol(kappa=KAPPAS).unseen:
-        trained = max((one for one in KAPPAS if one <= kappa), default=None)
+        trained = max((level for level in KAPPAS if level <= kappa), default=None)
         if method != "ccpo" and trained is None:
             continue
         for seed in range(SEEDS):
             row = _row(environment, method, trained if method != "ccpo" and trained else kappa, seed, draw)
-            met = float(row["cost_share"] <= kappa)
-            yield row | {"kappa": kappa, "satisfaction": met, "satisfaction_strict": met}
+            assert row.outcome is not None
+            met = float(row.outcome.cost_share <= kappa)
+            yield replace(row, kappa=kappa, outcome=replace(row.outcome, satisfaction=met, satisfaction_strict=met))

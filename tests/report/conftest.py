@@ -1,4 +1,4 @@
-"""Made-up results of every shape that a report may meet."""
+"""Made-up results of every shape that a report may meet, as JSON has them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccpo.evaluation.curves import Curves
-from mccpo.evaluation.statistics import summarise, welch
+from mccpo.evaluation import Curves, summarise, welch
 
 METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 CENTRES = {
@@ -26,10 +25,12 @@ def rows(seeds: int = 10, methods: tuple[str, ...] = METHODS) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     table: dict[str, Any] = {}
     for method in methods:
-        cells = {metric: summarise(rng.normal(1.0, 0.05, seeds) * centre) for metric, centre in CENTRES.items()}
-        table[method] = {**cells, "satisfaction_strict": summarise([1.0] * seeds)}
+        cells = {
+            metric: summarise(rng.normal(1.0, 0.05, seeds) * centre).as_json() for metric, centre in CENTRES.items()
+        }
+        table[method] = {**cells, "satisfaction_strict": summarise([1.0] * seeds).as_json()}
     if "post-hoc" in table:
-        table["post-hoc"]["pi_hack_trained"] = summarise(rng.uniform(0.9, 1.0, seeds))
+        table["post-hoc"]["pi_hack_trained"] = summarise(rng.uniform(0.9, 1.0, seeds)).as_json()
     return table
 
 
@@ -54,8 +55,10 @@ def chain(seeds: int = 10) -> dict[str, Any]:
             "unconstrained": {"return": {"verdict": "agrees", "reason": ""}},
         },
         "tests": {
-            "mc-cpo vs post-hoc, return": welch(*(measured[m]["return"]["per_seed"] for m in ("mc-cpo", "post-hoc"))),
-            "without spread": welch([1.0, 1.0], [2.0, 2.0]),
+            "mc-cpo vs post-hoc, return": welch(
+                *(measured[method]["return"]["per_seed"] for method in ("mc-cpo", "post-hoc"))
+            ).as_json(),
+            "without spread": welch([1.0, 1.0], [2.0, 2.0]).as_json(),
         },
         "fronts": {"mc-cpo": [{"kappa": k, "return": 2.45 + 2.4 * k, "J_c4": 4.9 * k} for k in (0.9, 0.7, 0.5)]},
         "front_optimum": [{"budget": b, "return": 2.45 + 0.5 * b} for b in (0.98, 4.9)],
@@ -111,7 +114,7 @@ def training(points: int = 40, seeds: int = 3) -> Curves:
 
 
 def taught(order: list[int], concepts: int = 6, steps: int = 20) -> dict[str, Any]:
-    """The conduct of a tutor that teaches the concepts of a chain in turn, as often as they stand in `order`."""
+    """The behaviour of a tutor that teaches the concepts of a chain in turn, as often as they stand in `order`."""
     mastery = np.full((steps + 1, concepts), 0.2)
     ready, chosen = np.zeros((steps, concepts)), np.zeros((steps, concepts))
     for step in range(steps):

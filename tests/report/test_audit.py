@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.logs.audit.clustered import Rate
-from mccpo.logs.audit.prevalence import Audit, audit
-from mccpo.logs.table import COLUMNS, encode
-from mccpo.report.audit import words
-from mccpo.report.audit.page import FEWEST_EVENTS, FEWEST_LEARNERS, render
-from mccpo.report.audit.words import Reported, Subject
+from mccpo.logs import COLUMNS, encode
+from mccpo.logs.audit import Audit, Rate, audit
+from mccpo.report.audit import AuditSubject, PaperPrevalence, render_audit, sentences
+from mccpo.report.audit.page import FEWEST_EVENTS, FEWEST_LEARNERS
 
-SUBJECT = Subject("school <1>", 30, 5000, 8.0, Reported("Junyi Academy", 90_485, 340_988), {"ema": "moving average"})
+SUBJECT = AuditSubject(
+    "school <1>", 30, 5000, 8.0, PaperPrevalence("Junyi Academy", 90_485, 340_988), {"ema": "moving average"}
+)
 
 
 def found(learners: int = 60, *, signal: bool = True, concepts: int = 3, **fixed: object) -> Audit:
@@ -41,9 +41,9 @@ def found(learners: int = 60, *, signal: bool = True, concepts: int = 3, **fixed
 
 def test_the_page_holds_the_finding_the_definition_and_every_part() -> None:
     made = found()
-    page = render(made, SUBJECT)
+    page = render_audit(made, SUBJECT)
     for part in (
-        words.headline(made), "correct ∧ signal ≠ up", "correct ∧ K_after − K_before ≤ 0.005", "UTC+8",
+        sentences.headline(made), "correct ∧ signal ≠ up", "correct ∧ K_after − K_before ≤ 0.005", "UTC+8",
         "The paper reports 26.5 %", "Retained episodes", "school &lt;1&gt;", "分数 &amp; &lt;0&gt;", "Months",
     ):  # fmt: skip
         assert part in page
@@ -53,16 +53,16 @@ def test_the_page_holds_the_finding_the_definition_and_every_part() -> None:
 
 
 def test_the_same_audit_gives_the_same_bytes() -> None:
-    assert render(found(), SUBJECT) == render(found(), SUBJECT)
+    assert render_audit(found(), SUBJECT) == render_audit(found(), SUBJECT)
 
 
 def test_ids_are_unique() -> None:
-    ids = re.findall(r' id="([^"]+)"', render(found(), SUBJECT))
+    ids = re.findall(r' id="([^"]+)"', render_audit(found(), SUBJECT))
     assert len(ids) == len(set(ids))
 
 
 def test_groups_named_by_numbers_are_in_their_order() -> None:
-    page = render(found(), SUBJECT)
+    page = render_audit(found(), SUBJECT)
     grades = page[page.index("<h3>Grade</h3>") :]
     shown = re.findall(r'<th scope="row">(\d+)</th>', grades)
     assert shown == [str(grade) for grade in range(1, 12)]
@@ -70,7 +70,7 @@ def test_groups_named_by_numbers_are_in_their_order() -> None:
 
 def test_of_many_concepts_the_ends_are_shown_and_rare_ones_are_not_ranked() -> None:
     many = found(200, concepts=40)
-    page = render(many, SUBJECT)
+    page = render_audit(many, SUBJECT)
     assert "The highest rates" in page
     assert "The lowest rates" in page
     shown = re.findall(r'<th scope="row">分数[^<]*</th>', page)
@@ -81,7 +81,7 @@ def test_of_many_concepts_the_ends_are_shown_and_rare_ones_are_not_ranked() -> N
     assert best.label.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in shown[0]
     few = found(5, concepts=40)
     rare = rf"\b0 of \d+ concepts have at least {FEWEST_EVENTS} interactions of at least {FEWEST_LEARNERS} learners"
-    assert re.search(rare, render(few, SUBJECT))
+    assert re.search(rare, render_audit(few, SUBJECT))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_of_many_concepts_the_ends_are_shown_and_rare_ones_are_not_ranked() -> N
 )
 def test_what_logs_lack_is_left_out_and_said(made: dict[str, object]) -> None:
     one = found(**made)  # type: ignore[arg-type]
-    page = render(one, SUBJECT._replace(paper=None))
+    page = render_audit(one, SUBJECT._replace(paper=None))
     assert not re.search(r"\bnan\b", page)
     assert ("The platform gives no signal" in page) == (made == {"signal": False})
     assert ("There is one learner" in page) == (made == {"learners": 1})
@@ -112,13 +112,13 @@ def test_what_logs_lack_is_left_out_and_said(made: dict[str, object]) -> None:
     ],
 )  # fmt: skip
 def test_shares_are_told_with_as_many_digits_as_they_deserve(rate: float | None, text: str) -> None:
-    assert words.percent(rate) == text
+    assert sentences.percent(rate) == text
 
 
 def test_intervals_and_differences_in_words() -> None:
-    assert words.interval(Rate(1, 2, 2, 0.5, 0.262, 0.7)) == "26.2 to 70.0 %"
-    assert words.interval(Rate(1, 2, 1, 0.5, None, None)) == "no interval"
-    assert [words.points(value) for value in (0.051, -0.02, 0.0001, -0.0001)] == ["+5.1", "−2.0", "0.0", "0.0"]
+    assert sentences.interval(Rate(1, 2, 2, 0.5, 0.262, 0.7)) == "26.2 to 70.0 %"
+    assert sentences.interval(Rate(1, 2, 1, 0.5, None, None)) == "no interval"
+    assert [sentences.points(value) for value in (0.051, -0.02, 0.0001, -0.0001)] == ["+5.1", "−2.0", "0.0", "0.0"]
 
 
 def test_the_threshold_at_which_a_model_has_the_platforms_rate() -> None:
@@ -127,18 +127,18 @@ def test_the_threshold_at_which_a_model_has_the_platforms_rate() -> None:
     assert curve is not None
     level = made.rate("signal").rate
     assert level is not None
-    told = words.crossing(curve, level)
+    told = sentences.crossing(curve, level)
     assert told is not None
     low, high = (float(part) for part in re.findall(r"[\d.]+", told))
-    by_threshold = dict(zip((float(words.plain(at)) for at in curve.thresholds), curve.rates, strict=True))
+    by_threshold = dict(zip((float(sentences.plain(at)) for at in curve.thresholds), curve.rates, strict=True))
     assert (by_threshold[low].rate or 0.0) < level <= (by_threshold[high].rate or 0.0)
-    assert words.crossing(curve, 0.99) is None
-    assert told in words.moved(made)
+    assert sentences.crossing(curve, 0.99) is None
+    assert told in sentences.moved(made)
 
 
 def test_of_many_groups_those_with_most_learners_are_shown() -> None:
     one = found(90, group_grade=[f"class {at}" for at in np.repeat(np.minimum(np.arange(90) // 2, 40), 30)])
-    page = render(one, SUBJECT)
+    page = render_audit(one, SUBJECT)
     shown = re.findall(r'<th scope="row">(class \d+)</th>', page[page.index("<h3>Grade</h3>") :])
     assert len(shown) == 30
     assert "class 40" in shown  # the largest

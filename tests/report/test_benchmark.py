@@ -13,12 +13,12 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.report.benchmark import words
-from mccpo.report.benchmark.data import Board
 from mccpo.report.benchmark.figures import front, strokes
 from mccpo.report.benchmark.page import render, write
-from mccpo.report.benchmark.reading import board_of, read
+from mccpo.report.benchmark.reading import read
+from mccpo.report.benchmark.whole_view import BenchmarkView
 
-from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up
+from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up, view_from
 from .benchmark_page import Tables, row_of
 
 
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def board(folder: Path) -> Board:
+def view(folder: Path) -> BenchmarkView:
     return read(folder)
 
 
@@ -45,7 +45,7 @@ def tables(text: str) -> dict[tuple[str, str], list[list[dict[str, object]]]]:
 # ---- one file
 
 
-def test_it_is_the_same_to_the_byte(folder, text):
+def test_page_is_the_same_to_the_byte(folder, text):
     assert write(folder).read_text(encoding="utf-8") == text
 
 
@@ -63,7 +63,7 @@ def test_no_id_is_used_twice(text):
 # ---- what leads where
 
 
-def test_every_number_of_a_run_leads_to_its_folder(folder, tables):
+def test_numbers_link_to_their_folder(folder, tables):
     for environment in ("gate", "chain", "tutor-15"):
         for kind in ("place", "cells", *(["exact"] if environment != "tutor-15" else [])):
             for row in tables[f"on-{environment}", kind][1:]:
@@ -81,7 +81,7 @@ def name_of(row):
     return max((label for label in map(words.method_label, STRENGTHS) if row[0]["text"].startswith(label)), key=len)
 
 
-def test_folders_that_are_not_there_are_not_linked(folder, tmp_path):
+def test_missing_folders_are_not_linked(folder, tmp_path):
     for name in ("results.json", "rows.parquet"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     told = write(tmp_path).read_text(encoding="utf-8")
@@ -92,61 +92,61 @@ def test_folders_that_are_not_there_are_not_linked(folder, tmp_path):
 # ---- what is said
 
 
-def test_best_are_those_that_meet_every_budget(board):
-    place = next(place for place in board.places if place.name == "tutor-15")
-    cpo = place.pair("cpo")
+def test_best_meets_every_budget(view):
+    environment = next(environment for environment in view.environments if environment.name == "tutor-15")
+    cpo = environment.pair("cpo")
     assert not cpo.safe  # one seed spends 2 % too much
-    volumes = {pair.method: pair.hypervolume.mean for pair in place.ranked if pair.safe}
-    assert place.best[0].method == max(volumes, key=volumes.get) == "pid-lagrangian"
+    volumes = {pair.method: pair.hypervolume.mean for pair in environment.ranked if pair.safe}
+    assert environment.best[0].method == max(volumes, key=volumes.get) == "pid-lagrangian"
 
 
-def test_winners_are_those_of_the_results(folder, board):
+def test_winners_agree_with_results(folder, view):
     told = json.loads((folder / "results.json").read_text())["aggregate"]
     for method, about in told.items():
         assert about["best_on"] == [
-            place.name for place in board.run if method in {pair.method for pair in place.best}
+            environment.name for environment in view.run if method in {pair.method for pair in environment.best}
         ], method
 
 
-def test_sampled_values_are_not_called_exact(folder, board, text):
-    place = next(place for place in board.places if place.name == "gate")
+def test_sampled_values_are_not_called_exact(folder, view, text):
+    environment = next(environment for environment in view.environments if environment.name == "gate")
     assert "exact" not in "".join(re.findall(r"<summary>[^<]*", text))
-    assert place.pair("maskable-ppo").sampled
-    assert not place.pair("mc-cpo").sampled  # its seeds differ because it learns
-    assert "MaskablePPO" in words.exactness(place) or "maskable-ppo" in words.exactness(place)
-    tutor = place.pair("planning")
+    assert environment.pair("maskable-ppo").sampled
+    assert not environment.pair("mc-cpo").sampled  # its seeds differ because it learns
+    assert "MaskablePPO" in words.exactness(environment) or "maskable-ppo" in words.exactness(environment)
+    rule = environment.pair("planning")
     same = [
-        replace(cell, values={**cell.values, "return": replace(cell.values["return"], per_seed=(0.5,) * SEEDS)})
-        for cell in tutor.cells
+        replace(cell, metrics={**cell.metrics, "return": replace(cell.metrics["return"], per_seed=(0.5,) * SEEDS)})
+        for cell in rule.cells
     ]
-    assert tutor.sampled  # the seeds of a rule that is judged exactly are all alike
-    assert not replace(tutor, cells=tuple(same)).sampled
+    assert rule.sampled  # the seeds of a rule that is evaluated exactly are all alike
+    assert not replace(rule, cells=tuple(same)).sampled
 
 
-def test_points_outside_a_figure_are_told(folder):
+def test_points_outside_a_figure_are_named(folder):
     results = json.loads((folder / "results.json").read_text())
-    before = next(place for place in board_of(results).places if place.name == "tutor-15")
+    before = next(environment for environment in view_from(results).environments if environment.name == "tutor-15")
     for cell in results["cells"]:
         if (cell["environment"], cell["method"]) == ("tutor-15", "reward-shaped"):
             cell["cost_share"]["mean"] = 1.0 + cell["kappa"]
-    changed = board_of(results)
-    after = next(place for place in changed.places if place.name == "tutor-15")
-    everything = [front(place, strokes(changed), iter("ab")).panels[0].caption for place in (before, after)]
+    changed = view_from(results)
+    after = next(environment for environment in changed.environments if environment.name == "tutor-15")
+    everything = [front(environment, strokes(changed), iter("ab")).panels[0].caption for environment in (before, after)]
     assert "beyond" not in everything[0]
     assert everything[1].endswith("; beyond the right edge: Reward-shaped (up to 1.9)")
 
 
-def test_a_method_that_does_not_apply_to_one_kappa_applies_to_the_others(board):
-    pair = board.places[0].pair("mc-cpo")
+def test_method_may_apply_to_some_kappas_only(view):
+    pair = view.environments[0].pair("mc-cpo")
     first, *others = pair.cells
     assert replace(pair, cells=(replace(first, status="does not apply"), *others)).applies
 
 
 def test_what_failed_says_so(tables, text):
-    place = tables["on-tutor-15", "place"]
-    assert "✗ crashed" in row_of(place, "FOCOPS")[0]["text"]
-    assert "✗ timed out" in row_of(place, "RCPO")[0]["text"]
-    assert "– does not apply" in row_of(place, "Exact Lyapunov")[0]["text"]
+    rows = tables["on-tutor-15", "place"]
+    assert "✗ crashed" in row_of(rows, "FOCOPS")[0]["text"]
+    assert "✗ timed out" in row_of(rows, "RCPO")[0]["text"]
+    assert "– does not apply" in row_of(rows, "Exact Lyapunov")[0]["text"]
     assert "✗ diverged in 1 of 3 seeds" in row_of(tables["on-gate", "place"], "CCPO")[0]["text"]
     why = {row[0]["text"].removesuffix("learns"): row[2]["text"] for row in tables["faults", "faults"][1:]}
     assert why["FOCOPS"] == "✗ crashed: FloatingPointError: the divergence is <nan> & not a number"
@@ -154,7 +154,7 @@ def test_what_failed_says_so(tables, text):
     assert "Not run: </b>no data" in text
 
 
-def test_a_finite_environment_shows_shares_of_the_optimum_and_every_cost(folder, tables):
+def test_finite_environment_shows_optimum_shares_and_costs(folder, tables):
     rows = pl.read_parquet(folder / "rows.parquet")
     cells = tables["on-chain", "cells"]
     assert [cell["text"] for cell in cells[0]][3:5] == ["Share of optimum", "J(c4)mean, worst seed"]
@@ -165,7 +165,7 @@ def test_a_finite_environment_shows_shares_of_the_optimum_and_every_cost(folder,
     assert found[4]["text"].endswith(f"{here['J_c4'].max():.3f}")
 
 
-def test_a_finite_environment_sets_everyone_beside_the_optimum_and_the_budgets(folder, tables):
+def test_finite_environment_compares_with_optimum_and_budgets(folder, tables):
     rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "chain")
     head, *found = tables["on-chain", "exact"]
     assert [cell["text"] for cell in head[:3]] == ["Method", "Share, κ = 0.5of 3.6757", "J(c4)κ = 0.5, at most 2.4505"]
@@ -192,12 +192,12 @@ def test_a_seed_over_its_budget_is_marked(tables):
     assert "MC-CPO" not in marked
 
 
-def test_a_seed_that_came_to_nothing_is_not_met(tables):
+def test_failed_seed_meets_no_budget(tables):
     row = next(row for row in tables["on-gate", "cells"] if row[0]["text"] == "CCPO")
     assert row[5]["text"] == "2/3"
 
 
-def test_every_cell_has_what_it_is_sorted_by(tables):
+def test_every_cell_has_a_sort_key(tables):
     for rows in tables.values():
         for row in rows:
             if row[0]["head"]:
@@ -206,14 +206,14 @@ def test_every_cell_has_what_it_is_sorted_by(tables):
             assert len(row) == len(rows[0])
 
 
-def test_rows_stand_by_hypervolume_and_the_best_is_named(board, tables):
+def test_rows_are_sorted_by_hypervolume(view, tables):
     keys = [row[1]["key"] for row in tables["on-chain", "place"][1:]]
     known = [float(key) for key in keys if key]
     assert known == sorted(known, reverse=True)
     assert "best that meets all" in row_of(tables["on-chain", "place"], "MC-CPO")[1]["text"]
 
 
-def test_what_was_kept_stands_beside_the_hypervolume(folder, tables):
+def test_kept_is_shown_beside_hypervolume(folder, tables):
     rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "tutor-15")
     head, *found = tables["on-tutor-15", "place"]
     assert head[2]["text"].startswith("Kept")
@@ -232,38 +232,39 @@ def test_unseen_budgets_have_a_row_for_each_method(tables):
     assert theirs[2]["text"].startswith("✓ 3/3")
 
 
-def test_of_unseen_budgets_ours_and_the_conditioned_come_first(board, text):
-    assert board.asked == ["mc-cpo", "ccpo", "cpo"]
-    assert board.told_budgets("ccpo")
-    assert not board.told_budgets("cpo")
+def test_unseen_budgets_show_ours_and_conditioned_first(view, text):
+    assert view.asked == ["mc-cpo", "ccpo", "cpo"]
+    assert view.sees_budgets("ccpo")
+    assert not view.sees_budgets("cpo")
     section = text[text.index('id="unseen"') :]
     assert section.index(">CCPO<") < section.index("The other methods") < section.index(">CPO<")
 
 
-def test_without_points_near_the_budgets_only_the_whole_is_drawn(board):
-    place = next(place for place in board.places if place.name == "tutor-15")
-    tight = {kappa / 100: limits for kappa, limits in place.budgets.items()}
-    (panel,) = front(replace(place, budgets=tight), strokes(board), iter("ab")).panels
+def test_no_zoom_without_points_near_budgets(view):
+    environment = next(environment for environment in view.environments if environment.name == "tutor-15")
+    tight = {kappa / 100: limits for kappa, limits in environment.budgets.items()}
+    (panel,) = front(replace(environment, budgets=tight), strokes(view), iter("ab")).panels
     assert panel.title == "Everything"
-    assert len(front(place, strokes(board), iter("ab")).panels) == 2
+    assert len(front(environment, strokes(view), iter("ab")).panels) == 2
 
 
-def test_few_are_drawn_in_colour_and_no_two_alike(board):
-    found = strokes(board)
+def test_few_distinct_colours(view):
+    found = strokes(view)
     assert next(iter(found)) == "mc-cpo"
-    assert len(found) < len(board.methods)
+    assert len(found) < len(view.methods)
     assert len({(one.colour, one.dashes) for one in found.values()}) == len(found)
 
 
 def test_published_results_alone_are_enough(folder):
-    told = render(board_of(json.loads((folder / "results.json").read_text())))
+    told = render(view_from(json.loads((folder / "results.json").read_text())))
     assert "Over all environments" in told
 
 
-def test_the_share_of_cost_is_of_the_cost_spent_most(board):
-    place = next(place for place in board.places if place.name == "tutor-15")
-    spent = {f"J_{cost}": share * place.costs[cost] for cost, share in zip(place.costs, (0.2, 0.9, 0.4), strict=True)}
-    assert np.isclose(place.share_of_cost(spent), 0.9)
+def test_cost_share_is_of_highest_cost(view):
+    environment = next(environment for environment in view.environments if environment.name == "tutor-15")
+    shares = zip(environment.costs, (0.2, 0.9, 0.4), strict=True)
+    spent = {cost: share * environment.costs[cost] for cost, share in shares}
+    assert np.isclose(environment.share_of_cost(spent), 0.9)
 
 
 # ---- what is no benchmark
@@ -282,5 +283,5 @@ def test_results_of_something_else_are_refused(folder, tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
-def test_kappas_are_in_order(board):
-    assert board.kappas == sorted(KAPPAS)
+def test_kappas_are_in_order(view):
+    assert view.kappas == sorted(KAPPAS)

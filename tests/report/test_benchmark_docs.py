@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments, methods
+from mccpo.experiments.benchmark import FULL
+from mccpo.methods import METHODS, method_names, registry
 from mccpo.report.docs import pages as benchmark_docs
-from mccpo.report.docs.docstrings import table, told_in
+from mccpo.report.docs.docstrings import parse_docstring, table
 from mccpo.report.docs.environment_pages import environment_page
+from mccpo.report.docs.method_words import method_names as documented_names
 from mccpo.report.docs.pages import MADE, main, method_page, pages, published, write_pages
 
 from .benchmark_folder import made_up
@@ -25,7 +28,7 @@ def made() -> dict[str, str]:
     return pages(published(DOCS))
 
 
-def test_the_pages_in_docs_are_those_that_the_code_makes(made):
+def test_pages_in_docs_are_up_to_date(made):
     kept = {
         f"{folder}/{path.name}": path.read_text(encoding="utf-8")
         for folder in ("methods", "environments")
@@ -37,8 +40,14 @@ def test_the_pages_in_docs_are_those_that_the_code_makes(made):
 
 
 def test_every_method_and_environment_has_a_page(made):
-    assert {f"methods/{name}.md" for name in methods.names()} <= made.keys()
-    assert {f"environments/{name}.md" for name in environments.OURS} <= made.keys()
+    assert {f"methods/{name}.md" for name in method_names(variants=False)} <= made.keys()
+    assert {f"environments/{name}.md" for name in FULL} <= made.keys()
+
+
+def test_methods_of_other_packages_have_no_page(install):
+    install("", "[mccpo.methods]\ntheirs = their_package:Theirs\n")
+    assert "theirs" in method_names()
+    assert "theirs" not in documented_names()
 
 
 def test_every_link_leads_to_a_page(made):
@@ -68,22 +77,22 @@ def test_figures_are_computed(made):
 
 
 @pytest.mark.parametrize("kappa", [0.5, 0.7, 0.9])
-def test_the_optimum_of_the_gate_is_that_worked_out_by_hand(made, kappa):
+def test_gate_optimum_by_hand(made, kappa):
     # hack pays 1 and may be chosen with chance κ, prog pays 0.6; another unit of budget is worth the difference.
     row = f"| κ = {kappa:g} | {kappa + 0.6 * (1 - kappa):.4f} | {kappa:.4f}, 0.4000 |"
     assert row in made["environments/gate.md"]
 
 
-def test_what_is_published_is_in_the_pages(tmp_path):
+def test_published_results_are_in_the_pages(tmp_path):
     results = json.loads((made_up(tmp_path / "benchmark" / "tutors") / "results.json").read_text())
     (tmp_path / "benchmark" / "finite").mkdir()
     few = results | {"cells": [cell for cell in results["cells"] if cell["environment"] == "gate"]}
     (tmp_path / "benchmark" / "finite" / "results.json").write_text(json.dumps(few))
-    boards = published(tmp_path)
-    assert list(boards) == ["finite", "tutors"]
+    views = published(tmp_path)
+    assert list(views) == ["finite", "tutors"]
 
-    page = method_page("cpo", boards)
-    links = [page.index(f"From [{name}](../benchmark/{name}/report.html):") for name in boards]
+    page = method_page("cpo", views)
+    links = [page.index(f"From [{name}](../benchmark/{name}/report.html):") for name in views]
     assert links == sorted(links)
     assert "chain" not in page[links[0] : links[1]]
     rows = re.findall(r"^\| \[chain\]\(../environments/chain.md\) \| (.*) \|$", page, re.MULTILINE)
@@ -99,18 +108,18 @@ def test_what_is_published_is_in_the_pages(tmp_path):
         assert kept == f"{results['kept']['chain']['cpo']['mean']:.3f}"
 
 
-def test_what_failed_is_in_the_pages(tmp_path):
+def test_failures_are_in_the_pages(tmp_path):
     made_up(tmp_path / "benchmark" / "all")
-    boards = published(tmp_path)
-    crashed = re.findall(r"^\| \[tutor-15\].*$", method_page("focops", boards), re.MULTILINE)
+    views = published(tmp_path)
+    crashed = re.findall(r"^\| \[tutor-15\].*$", method_page("focops", views), re.MULTILINE)
     assert [row.split(" | ")[1:] for row in crashed] == [
         [f"{kappa:g}", "✗ crashed", "–", "0/3", "0.000", "0.000 |"] for kappa in (0.5, 0.7, 0.9)
     ]
-    assert "| 0.5 | – does not apply | – | – | – | – |" in method_page("lyapunov-lp", boards)
-    assert "2/3" in method_page("ccpo", boards)  # a seed that diverged has met no budget
+    assert "| 0.5 | – does not apply | – | – | – | – |" in method_page("lyapunov-lp", views)
+    assert "2/3" in method_page("ccpo", views)  # a seed that diverged has met no budget
 
 
-def test_the_page_of_an_environment_has_what_was_found_there(tmp_path, monkeypatch):
+def test_environment_page_has_verdicts(tmp_path, monkeypatch):
     made_up(tmp_path / "benchmark" / "all")
     monkeypatch.setattr(benchmark_docs, "environment_page", lambda _, verdicts: "\n\n".join(["#", "-", *verdicts]))
     page = pages(published(tmp_path))["environments/tutor-15.md"]
@@ -119,13 +128,13 @@ def test_the_page_of_an_environment_has_what_was_found_there(tmp_path, monkeypat
     assert "## In published benchmarks\n\nNobody won." in environment_page("tutor-15", ["Nobody won."])
 
 
-def test_without_anything_published_pages_say_nothing_of_it(tmp_path):
+def test_pages_without_published_results(tmp_path):
     assert published(tmp_path) == {}
     assert "published" not in method_page("cpo", {})
     assert "published" not in environment_page("tutor-15", [])
 
 
-def test_pages_that_no_code_stands_for_go_and_others_stay(tmp_path, monkeypatch):
+def test_outdated_pages_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark_docs, "pages", lambda _: {"methods/cpo.md": f"{MADE}\n\n# CPO\n"})
     (tmp_path / "methods").mkdir()
     gone, kept = tmp_path / "methods" / "old.md", tmp_path / "methods" / "notes.md"
@@ -137,13 +146,14 @@ def test_pages_that_no_code_stands_for_go_and_others_stay(tmp_path, monkeypatch)
 
 
 def test_a_docstring_without_a_part_is_refused(monkeypatch):
-    monkeypatch.setitem(benchmark_docs.WORDS, "mc-cpo", "A method.\n\n**Problem:** none.\n")
+    entry = replace(METHODS["mc-cpo"], about="A method.\n\n**Problem:** none.\n")
+    monkeypatch.setitem(registry.METHODS._registered, "mc-cpo", entry)
     with pytest.raises(InputError, match="mc-cpo has no part 'Departures'"):
         method_page("mc-cpo", {})
 
 
 def test_parts_of_a_docstring():
-    told = told_in("""First
+    told = parse_docstring("""First
     line.
 
     More of it.
@@ -161,8 +171,8 @@ def test_parts_of_a_docstring():
 
 
 def test_a_docstring_without_parts_is_all_text():
-    assert told_in(None).first == ""
-    assert told_in("One.\n\nTwo.").parts == {}
+    assert parse_docstring(None).first == ""
+    assert parse_docstring("One.\n\nTwo.").parts == {}
 
 
 def test_a_bar_in_a_table_does_not_end_its_cell():

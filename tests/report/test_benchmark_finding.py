@@ -10,14 +10,18 @@ import pytest
 from scipy.stats import ttest_ind
 
 from mccpo.evaluation import summarise
-from mccpo.report.benchmark.data import Place
 from mccpo.report.benchmark.finding import finding, verdict
 from mccpo.report.benchmark.page import render
-from mccpo.report.benchmark.ranking import interval, level_text, level_with, standing
-from mccpo.report.benchmark.reading import board_of, measured
+from mccpo.report.benchmark.ranking import compare_ours, interval, level_text, level_with
+from mccpo.report.benchmark.views import EnvironmentView
 
-from .benchmark_folder import SEEDS, made_up
+from .benchmark_folder import SEEDS, made_up, view_from
 from .benchmark_page import Tables
+
+
+def summary_json(seeds):
+    """A summary as results of a benchmark have it."""
+    return summarise(seeds).as_json()
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +34,12 @@ def results(told: str) -> dict[str, Any]:
     return json.loads(told)
 
 
-def place_of(results: dict[str, Any], name: str) -> Place:
-    return next(place for place in board_of(results).places if place.name == name)
+def environment_of(results: dict[str, Any], name: str) -> EnvironmentView:
+    return next(environment for environment in view_from(results).environments if environment.name == name)
 
 
 def told_of(results: dict[str, Any], name: str) -> str:
-    return verdict(place_of(results, name), board_of(results))
+    return verdict(environment_of(results, name), view_from(results))
 
 
 def meet(results: dict[str, Any], environment: str, per_seed: list[float], kappa: float | None = None, method=None):
@@ -46,20 +50,20 @@ def meet(results: dict[str, Any], environment: str, per_seed: list[float], kappa
             cell["satisfaction_strict"] |= {"mean": sum(per_seed) / len(per_seed), "per_seed": per_seed}
 
 
-def test_the_first_sentences_are_where_ours_is_best_and_how_it_stands(results):
-    won, stands, overall, budgets = finding(board_of(results))
+def test_first_sentences(results):
+    won, stands, overall, budgets = finding(view_from(results))
     assert won.endswith("on 1 of the 3 environments: chain (level with Exact Lyapunov, which is given the model).")
     assert f"in {SEEDS} of {SEEDS} seeds (τ = 0)" in won
     assert stands.startswith("Beside the best other method of each")
-    for place in board_of(results).run:
-        assert place.name in stands.split(standing(place).word)[1]
+    for environment in view_from(results).run:
+        assert environment.name in stands.split(compare_ours(environment).word)[1]
     assert "its interquartile mean of hypervolume is" in overall
     assert "That of what it keeps within budgets is" in overall
     assert budgets == "It meets every budget in all 27 runs, of a seed at a κ each."
 
 
 @pytest.mark.parametrize(
-    ("theirs", "place"),
+    ("theirs", "rank"),
     [
         ((0.7, 0.6, 0.79), "0.900, 1st of {}; next is CPO, 0.700"),
         ((0.85, 0.75, 0.95), "0.900, level with CPO (0.850), the next of {}"),
@@ -67,101 +71,102 @@ def test_the_first_sentences_are_where_ours_is_best_and_how_it_stands(results):
         ((1.1, 1.05, 1.2), "0.900, 2nd of {}; first is CPO, 1.100"),
     ],
 )
-def test_no_place_overall_is_claimed_within_chance(results, theirs, place):
+def test_no_overall_rank_is_claimed_within_chance(results, theirs, rank):
     for method, one in results["aggregate"].items():
         iqm, *ends = {"mc-cpo": (0.9, 0.8, 1.0), "cpo": theirs}.get(method, (0.1, 0.1, 0.1))
         one |= {"iqm": iqm, "ci": ends, "kept": {"iqm": iqm, "ci": ends}}
-    overall = finding(board_of(results))[2]
-    volumes, kept = place.format("the 12 methods that have a result on every environment"), place.format("these")
+    overall = finding(view_from(results))[2]
+    volumes, kept = rank.format("the 12 methods that have a result on every environment"), rank.format("these")
     assert overall == (
         f"Over all environments its interquartile mean of hypervolume is {volumes}. "
         f"That of what it keeps within budgets is {kept}."
     )
 
 
-def test_a_first_place_within_chance_is_said_to_be_level(results):
+def test_lead_within_chance_is_level(results):
     results["hypervolume"]["chain"] = {
-        "mc-cpo": summarise([0.8, 0.81, 0.82]),
-        "cpo": summarise([0.79, 0.8, 0.83]),
-        "focops": summarise([0.7, 0.8, 0.9]),
-        "rcpo": summarise([0.1, 0.1, 0.1]),
+        "mc-cpo": summary_json([0.8, 0.81, 0.82]),
+        "cpo": summary_json([0.79, 0.8, 0.83]),
+        "focops": summary_json([0.7, 0.8, 0.9]),
+        "rcpo": summary_json([0.1, 0.1, 0.1]),
     }
-    place = place_of(results, "chain")
-    assert [pair.method for pair in level_with(place.ranked)] == ["cpo", "focops"]
+    environment = environment_of(results, "chain")
+    assert [pair.method for pair in level_with(environment.ranked)] == ["cpo", "focops"]
     assert "is that of MC-CPO: 0.810, level with CPO and 1 more." in told_of(results, "chain")
-    assert "chain (level with CPO and 1 more)" in finding(board_of(results))[0]
-    results["hypervolume"]["chain"]["lyapunov-lp"] = summarise([0.808] * 3)
-    told = level_text(place_of(results, "chain").ranked)
+    assert "chain (level with CPO and 1 more)" in finding(view_from(results))[0]
+    results["hypervolume"]["chain"]["lyapunov-lp"] = summary_json([0.808] * 3)
+    told = level_text(environment_of(results, "chain").ranked)
     assert told == "level with Exact Lyapunov, which is given the model, and 2 more"
 
 
-def test_of_single_seeds_nobody_is_said_to_be_level(results):
-    results["hypervolume"]["chain"] = {"mc-cpo": summarise([0.8]), "cpo": summarise([0.79])}
-    assert level_text(place_of(results, "chain").ranked) == ""
+def test_single_seeds_are_never_level(results):
+    results["hypervolume"]["chain"] = {"mc-cpo": summary_json([0.8]), "cpo": summary_json([0.79])}
+    assert level_text(environment_of(results, "chain").ranked) == ""
 
 
-def test_who_keeps_the_most_is_said(results):
-    results["kept"]["chain"] = {"cpo": summarise([0.9, 0.91, 0.92]), "mc-cpo": summarise([0.6, 0.6, 0.6])}
-    place = place_of(results, "chain")
+def test_names_who_keeps_most(results):
+    results["kept"]["chain"] = {"cpo": summary_json([0.9, 0.91, 0.92]), "mc-cpo": summary_json([0.6, 0.6, 0.6])}
+    environment = environment_of(results, "chain")
     assert told_of(results, "chain").endswith("Most of the return is kept within the budgets by CPO: 0.910.")
-    assert standing(place).kept_rank == 2
-    assert standing(place).place.endswith(f" of {standing(place).of}; by kept 2")
-    results["kept"]["chain"]["mc-cpo"] = summarise([0.99, 0.99, 0.99])
-    assert standing(place_of(results, "chain")).place == f"1 of {standing(place).of}"  # as by the hypervolume
+    assert compare_ours(environment).kept_rank == 2
+    assert compare_ours(environment).position.endswith(f" of {compare_ours(environment).of}; by kept 2")
+    results["kept"]["chain"]["mc-cpo"] = summary_json([0.99, 0.99, 0.99])
+    ranked = compare_ours(environment_of(results, "chain"))
+    assert ranked.position == f"1 of {ranked.of}"  # as by the hypervolume
 
 
-def test_it_is_said_where_ours_misses_a_budget(results):
+def test_names_where_ours_misses_a_budget(results):
     meet(results, "chain", [1.0, 0.0, 1.0], kappa=0.7, method="mc-cpo")
-    won, *others = finding(board_of(results))
+    won, *others = finding(view_from(results))
     assert "on none of the 3 environments" in won
     assert "It meets every budget in 26 of 27 runs, of a seed at a κ each; it misses some on chain (8/9)." in others
 
 
-def test_that_who_is_before_ours_is_given_the_model_is_said(results):
+def test_names_leader_that_is_given_the_model(results):
     ours = results["hypervolume"]["chain"]["mc-cpo"]
-    more = summarise([value + 0.1 for value in ours["per_seed"]])
+    more = summary_json([value + 0.1 for value in ours["per_seed"]])
     results["hypervolume"]["chain"]["lyapunov-lp"] = more
-    stands = finding(board_of(results))[1]
+    stands = finding(view_from(results))[1]
     assert "to a method that is given the model on" in stands
     assert "chain" in stands.split("given the model on")[1]
 
 
-def test_where_no_budget_is_met_that_is_said(results):
+def test_says_when_no_budget_is_met(results):
     meet(results, "chain", [0.0] * SEEDS)
     levels = "Nobody met κ = 0.5, 0.7 and 0.9 in any of their seeds"
     assert told_of(results, "chain") == f"{levels}."
-    assert f"On chain: n{levels[1:]}." in finding(board_of(results))
+    assert f"On chain: n{levels[1:]}." in finding(view_from(results))
 
 
-def test_where_some_budgets_are_met_but_never_always_that_is_said(results):
+def test_says_when_budgets_are_met_only_sometimes(results):
     meet(results, "chain", [1.0, 0.0, 1.0])
     assert told_of(results, "chain") == "No method meets every budget in every seed."
-    assert "On chain: no method meets every budget in every seed." in finding(board_of(results))
+    assert "On chain: no method meets every budget in every seed." in finding(view_from(results))
 
 
-def test_who_is_best_but_for_what_nobody_met_is_said(results):
+def test_names_best_on_reachable_budgets(results):
     meet(results, "chain", [0.0] * SEEDS, kappa=0.5)
-    place = place_of(results, "chain")
-    assert place.unmet == [0.5]
-    assert not place.best
-    assert [pair.method for pair in place.reachable] == ["mc-cpo"]
+    environment = environment_of(results, "chain")
+    assert environment.unmet == [0.5]
+    assert not environment.best
+    assert [pair.method for pair in environment.reachable] == ["mc-cpo"]
     told = told_of(results, "chain")
     assert told.startswith(
         "Nobody met κ = 0.5 in any of its seeds. Of the methods that always meet the rest, the largest "
     )
     assert f"is that of MC-CPO: {results['hypervolume']['chain']['mc-cpo']['mean']:.3f}" in told
     short = "nobody met κ = 0.5 in any of its seeds; of those that always meet the rest, MC-CPO is best"
-    assert any(one.startswith(f"On chain: {short}") for one in finding(board_of(results)))
+    assert any(one.startswith(f"On chain: {short}") for one in finding(view_from(results)))
 
 
 def test_without_ours_the_others_are_named(results):
     results["cells"] = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]
-    (told,) = finding(board_of(results))
+    (told,) = finding(view_from(results))
     assert told.startswith("MC-CPO took no part.")
     assert "On tutor-15 the best is PID-Lagrangian." in told
 
 
-def test_where_not_all_were_run_it_is_said_of_how_many(results):
+def test_says_how_many_methods_were_run(results):
     known = len([one for one in results["methods"].values() if one["kind"] != "outside"])
     assert "were run here" not in told_of(results, "chain")
     results["cells"] = [cell for cell in results["cells"] if (cell["environment"], cell["method"]) != ("chain", "cpo")]
@@ -170,37 +175,37 @@ def test_where_not_all_were_run_it_is_said_of_how_many(results):
 
 def test_a_tie_has_several_winners(results):
     results["hypervolume"]["chain"]["cpo"] = results["hypervolume"]["chain"]["mc-cpo"]
-    place = place_of(results, "chain")
-    assert {pair.method for pair in place.best} == {"mc-cpo", "cpo"}
+    environment = environment_of(results, "chain")
+    assert {pair.method for pair in environment.best} == {"mc-cpo", "cpo"}
     assert "is that of MC-CPO and CPO alike" in told_of(results, "chain")
 
 
-def test_who_dominates_nothing_is_best_nowhere(results):
-    nothing = summarise([0.0] * SEEDS)
+def test_zero_hypervolume_is_never_best(results):
+    nothing = summary_json([0.0] * SEEDS)
     results["hypervolume"]["chain"] = dict.fromkeys(results["hypervolume"]["chain"], nothing)
-    place = place_of(results, "chain")
-    assert place.pair("mc-cpo").safe
-    assert not place.best
-    assert not place.largest
+    environment = environment_of(results, "chain")
+    assert environment.pair("mc-cpo").safe
+    assert not environment.best
+    assert not environment.largest
     told = "o method that meets every budget in every seed dominates anything"
     assert told_of(results, "chain") == f"N{told}."
-    assert f"On chain: n{told}." in finding(board_of(results))
+    assert f"On chain: n{told}." in finding(view_from(results))
 
 
-def test_thrift_that_no_budget_asks_for_is_told_apart(results):
+def test_unneeded_thrift_is_reported_apart(results):
     for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return
         if (cell["environment"], cell["method"]) == ("chain", "planning"):
             cell["cost_share"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
             cell["share"] |= {"mean": 0.6, "per_seed": [0.6] * SEEDS}
-    place = place_of(results, "chain")
-    assert place.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
-    assert place.best[0].method == "mc-cpo"
+    environment = environment_of(results, "chain")
+    assert environment.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
+    assert environment.best[0].method == "mc-cpo"
     assert "it would be Planning: 0.600." in told_of(results, "chain")
 
 
-def test_of_one_environment_the_best_other_is_named(results):
+def test_single_environment_names_best_other(results):
     results["environments"] = {"tutor-15": results["environments"]["tutor-15"]}
-    _, stands, budgets = finding(board_of(results))
+    _, stands, budgets = finding(view_from(results))
     assert stands.startswith("Beside PID-Lagrangian (")
     assert budgets.startswith("It meets every budget")
 
@@ -208,11 +213,11 @@ def test_of_one_environment_the_best_other_is_named(results):
 # ---- where MC-CPO stands
 
 
-def test_the_interval_of_a_difference_is_that_of_welch():
+def test_difference_interval_is_welch():
     draw = np.random.default_rng(1)
     ours, theirs = draw.normal(0.9, 0.01, 10), draw.normal(0.88, 0.05, 7)
     expected = ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
-    assert interval(measured(summarise(ours)), measured(summarise(theirs))) == pytest.approx(tuple(expected))
+    assert interval(summarise(ours), summarise(theirs)) == pytest.approx(tuple(expected))
 
 
 @pytest.mark.parametrize(
@@ -222,24 +227,24 @@ def test_the_interval_of_a_difference_is_that_of_welch():
 def test_ahead_level_and_behind(results, others, word):
     volumes = results["hypervolume"]["chain"]
     ours = volumes["mc-cpo"]
-    results["hypervolume"]["chain"] = {"mc-cpo": ours, "cpo": ours if others is None else summarise(others)}
-    found = standing(place_of(results, "chain"))
+    results["hypervolume"]["chain"] = {"mc-cpo": ours, "cpo": ours if others is None else summary_json(others)}
+    found = compare_ours(environment_of(results, "chain"))
     assert (found.word, found.of, found.other.method) == (word, 2, "cpo")
     assert found.rank == 1 + (found.difference < 0)
 
 
-def test_seeds_without_spread_are_told_apart_by_their_means_alone():
-    assert interval(measured(summarise([0.5] * 3)), measured(summarise([0.4] * 3))) == pytest.approx((0.1, 0.1))
+def test_interval_without_spread_is_the_difference():
+    assert interval(summarise([0.5] * 3), summarise([0.4] * 3)) == pytest.approx((0.1, 0.1))
 
 
-def test_of_one_seed_nobody_knows_how_far_the_next_would_be(results):
-    results["hypervolume"]["chain"] = {method: summarise([0.5 + at]) for at, method in enumerate(("cpo", "mc-cpo"))}
-    found = standing(place_of(results, "chain"))
+def test_single_seed_has_no_interval(results):
+    results["hypervolume"]["chain"] = {method: summary_json([0.5 + at]) for at, method in enumerate(("cpo", "mc-cpo"))}
+    found = compare_ours(environment_of(results, "chain"))
     assert (found.interval, found.word, found.difference) == (None, "", 1.0)
 
 
-def test_older_results_without_the_newer_keys_are_read(results):
-    newer = board_of(json.loads(json.dumps(results)))
+def test_older_results_are_read(results):
+    newer = view_from(json.loads(json.dumps(results)))
     del results["kept"]
     for about in results["aggregate"].values():
         for name in ("complete", "ours", "kept"):
@@ -250,16 +255,19 @@ def test_older_results_without_the_newer_keys_are_read(results):
     for about in results["winners"].values():
         for name in [name for name in about if name.startswith(("unmet", "reachable"))]:
             del about[name]
-    board = board_of(results)
-    assert set(board.complete) | set(board.partial) == set(board.methods)
-    for method in board.complete:
+    view = view_from(results)
+    assert set(view.complete) | set(view.partial) == set(view.methods)
+    for method in view.complete:
         assert all(method in methods for methods in results["hypervolume"].values())
-    for method in board.partial:
+    for method in view.partial:
         where = [name for name, methods in results["hypervolume"].items() if method in methods]
-        assert sorted(board.aggregate[method]["environments"]) == sorted(where)
-    assert board.profiles == newer.profiles  # of hypervolumes relative to the best, as they are now
-    assert all(board.aggregate[method]["iqm"] == about["iqm"] for method, about in newer.aggregate.items())
-    assert standing(board.run[0]).kept_rank is None
-    assert "keeps within budgets" not in " ".join(finding(board))
-    assert "is kept" not in verdict(board.run[0], board)
-    assert Tables(render(board)).tables["on-chain", "place"][1][2]["text"] == "–"
+        assert sorted(view.aggregate[method].environments) == sorted(where)
+    assert view.profiles == newer.profiles  # of hypervolumes relative to the best, as they are now
+    assert all(
+        view.aggregate[method].scores.hypervolume == aggregate.scores.hypervolume
+        for method, aggregate in newer.aggregate.items()
+    )
+    assert compare_ours(view.run[0]).kept_rank is None
+    assert "keeps within budgets" not in " ".join(finding(view))
+    assert "is kept" not in verdict(view.run[0], view)
+    assert Tables(render(view)).tables["on-chain", "place"][1][2]["text"] == "–"

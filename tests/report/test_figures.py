@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mccpo.evaluation.curves import Curves
+from mccpo.evaluation import Curves
 from mccpo.report.figures import robustness, tradeoff
 from mccpo.report.figures.drawing import stroke
 from mccpo.report.figures.of_table import galleries
 from mccpo.report.figures.panels import Group
 from mccpo.report.page.html import render
-from mccpo.report.results import Results
-from mccpo.report.tables.supplement import NoiseLevel
+from mccpo.runs.results import NoiseLevel, Results
 
 
 def front(raw: dict[str, Any]) -> Group:
@@ -88,7 +87,7 @@ def test_each_setting_has_figures_of_its_own_and_all_but_the_first_are_folded(
     two_levels: tuple[dict[str, Any], dict[str, Curves]],
 ) -> None:
     raw, curves = two_levels
-    page = render([raw], [curves], manifest=None)
+    page = render([Results.parse(raw)], [curves], manifest=None)
     first, _, second = page.partition("<summary>Figures at κ=1.02</summary>")
     assert "During training at κ=0.9" in first
     assert "J(c3) during training, mean ± std over 3 seeds; budget 17.1" in first
@@ -104,7 +103,7 @@ def test_a_part_that_settings_share_goes_to_the_first_of_them(
 ) -> None:
     raw, curves = two_levels
     raw["settings"] = {f"tutor-15 {name}": setting for name, setting in raw["settings"].items()}
-    page = render([raw], [{"tutor-15": curves["κ=0.9"]}], manifest=None)
+    page = render([Results.parse(raw)], [{"tutor-15": curves["κ=0.9"]}], manifest=None)
     assert "During training at tutor-15 κ=0.9" in page
     assert "During training at tutor-15 κ=1.02" not in page
 
@@ -125,7 +124,7 @@ def test_the_frontier_has_panels_of_its_own_where_it_was_left_out_once(
     assert legend(groups["The frontier's part"]) == ["MC-CPO", "MC-CPO, no frontier"]
     assert "Frontier events" not in [panel.title for panel in groups["During training"].panels]
     alone = {method: values for method, values in curves.values.items() if method != "mc-cpo-no-frontier"}
-    without = groups_of(tutor, Curves(curves.episodes, alone, unit="steps"))
+    without = groups_of(tutor, Curves(curves.trained, alone, unit="steps"))
     assert "The frontier's part" not in without
     assert "Frontier events" in [panel.title for panel in without["During training"].panels]
 
@@ -145,7 +144,7 @@ def test_many_methods_of_a_sweep_are_not_drawn_over_training(
     few = {f"reward-shaped@{weight}": curves.values["reward-shaped"] for weight in range(3)}
     many = {f"reward-shaped@{weight}": curves.values["reward-shaped"] for weight in range(9)}
     shown = [
-        groups_of(tutor, Curves(curves.episodes, {**curves.values, **sweep}))["During training"].note
+        groups_of(tutor, Curves(curves.trained, {**curves.values, **sweep}))["During training"].note
         for sweep in (few, many)
     ]
     assert "methods of sweeps" not in shown[0]
@@ -159,7 +158,7 @@ def test_a_multiplier_that_stays_at_zero_is_shown_of_a_method_that_has_multiplie
     curves = two_levels[1]["κ=0.9"]
     titles = [panel.title for panel in groups_of(tutor, curves)["Multipliers and costs"].panels]
     assert titles == ["λ(c2)", "λ(c3)", "J(c3)"]
-    free = Curves(curves.episodes, {"unconstrained": curves.values["unconstrained"]}, unit="steps")
+    free = Curves(curves.trained, {"unconstrained": curves.values["unconstrained"]}, unit="steps")
     titles = [panel.title for panel in groups_of(tutor, free)["Multipliers and costs"].panels]
     assert titles == ["J(c3)"]
 

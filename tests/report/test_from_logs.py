@@ -4,6 +4,7 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.report.page.html import render
+from mccpo.runs.results import Results
 
 RATE = {
     "measure": "ema",
@@ -29,7 +30,7 @@ DATA = {
 
 
 def page(beside_paper, data):
-    return render([beside_paper | {"data": data}], [None], manifest=None)
+    return render([Results.parse(beside_paper | {"data": data})], [None], manifest=None)
 
 
 def test_the_page_says_what_the_data_is(beside_paper):
@@ -51,7 +52,7 @@ def test_the_page_says_what_the_data_is(beside_paper):
 
 def test_a_page_of_other_tables_says_nothing_of_data(beside_paper):
     assert "The data" not in page(beside_paper, None)
-    assert "The data" not in render([beside_paper], [None], manifest=None)
+    assert "The data" not in render([Results.parse(beside_paper)], [None], manifest=None)
 
 
 def test_what_is_not_known_is_left_out(beside_paper):

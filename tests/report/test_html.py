@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.evaluation.curves import Curves
+from mccpo.evaluation import Curves
 from mccpo.report.page.html import render, write_report
+from mccpo.runs.results import Results
 
 VOID = {"meta"}
 Example = tuple[dict[str, Any], Curves | dict[str, Curves] | None]
@@ -62,7 +63,7 @@ def _points(value: str | None) -> bool:
 @pytest.fixture(scope="module")
 def page(example: Example) -> str:
     """The report on each of the examples."""
-    return render([example[0]], [example[1]], manifest={"version": "1", "packages": {"numpy": "2"}})
+    return render([Results.parse(example[0])], [example[1]], manifest={"version": "1", "packages": {"numpy": "2"}})
 
 
 def test_every_shape_is_well_formed_and_its_links_have_ends(page: str) -> None:
@@ -83,7 +84,9 @@ def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
 
 
 def test_several_sections_have_a_table_of_contents_and_no_id_twice(examples: list[Example]) -> None:
-    outline = Outline(render([raw for raw, _ in examples], [curves for _, curves in examples], manifest=None))
+    outline = Outline(
+        render([Results.parse(raw) for raw, _ in examples], [curves for _, curves in examples], manifest=None)
+    )
     assert outline.tags["nav"] == 1
     assert outline.tags["section"] == len(examples)
     assert max(outline.ids.values()) == 1
@@ -94,7 +97,7 @@ def test_the_same_data_give_the_same_bytes(tmp_path: Path, example: Example, pag
     raw, curves = example
     manifest = {"version": "1", "packages": {"numpy": "2"}}
     with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": "another"}):
-        write_report(tmp_path / "again.html", [json.loads(json.dumps(raw))], [curves], manifest=manifest)
+        write_report(tmp_path / "again.html", [Results.parse(json.loads(json.dumps(raw)))], [curves], manifest=manifest)
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
 
 
@@ -108,14 +111,14 @@ def test_names_and_notes_from_outside_are_text(beside_paper: dict[str, Any]) -> 
     raw["verdicts"] = {hostile: {"return": {"verdict": "differs", "reason": hostile}}}
     values = np.ones((2, 3))
     curves = Curves(np.arange(3), {hostile: {hostile: values, "return": values}})
-    page = render([raw], [curves], manifest={hostile: [hostile]})
+    page = render([Results.parse(raw)], [curves], manifest={hostile: [hostile]})
     outline = Outline(page)
     assert "script" not in outline.tags
     assert hostile in outline.text
 
 
 def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_paper: dict[str, Any]) -> None:
-    text = Outline(render([beside_paper], [None], manifest=None)).text
+    text = Outline(render([Results.parse(beside_paper)], [None], manifest=None)).text
     assert "paper 3.538 ± 0.553" in text
     assert "▲ better" in text
     assert "✗ differs — the budget is another" in text
@@ -124,13 +127,13 @@ def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_pap
 
 
 def test_the_optimum_is_the_first_column(beside_paper: dict[str, Any]) -> None:
-    page = render([beside_paper], [None], manifest=None)
+    page = render([Results.parse(beside_paper)], [None], manifest=None)
     columns = re.findall(r"<th[^>]*>([^<]*)</th>", page.partition('class="main"')[2].partition("</thead>")[0])
     assert columns[:3] == ["", "Exact optimum", "Unconstrained"]
     row = page.partition('scope="row">Return</th>')[2]
     assert re.match(r'<td class="optimum">3\.6758</td>', row.strip())
     beside_paper["optimum"]["satisfaction_strict"] = 1.0
-    assert '<td class="optimum">yes</td>' in render([beside_paper], [None], manifest=None)
+    assert '<td class="optimum">yes</td>' in render([Results.parse(beside_paper)], [None], manifest=None)
 
 
 FRONT = [{"kappa": kappa, "return": 2.45 + kappa, "J_c4": 4.9 * kappa, "rhsi_ratio": kappa} for kappa in (0.9, 0.7)]
@@ -138,7 +141,9 @@ FRONT = [{"kappa": kappa, "return": 2.45 + kappa, "J_c4": 4.9 * kappa, "rhsi_rat
 
 def labels(raw: dict[str, Any]) -> list[tuple[str, str]]:
     """The κ in the front figure, each with its colour."""
-    figure = render([raw], [None], manifest=None).partition("Trade-off")[2].partition("</svg></figure>")[0]
+    figure = (
+        render([Results.parse(raw)], [None], manifest=None).partition("Trade-off")[2].partition("</svg></figure>")[0]
+    )
     found = re.findall(r"<text[^>]*style=\"([^\"]*)\"[^>]*>(0\.[79])</text>", figure)
     return [(text, style.lower()) for style, text in found if "7.5px" in style]
 
@@ -157,21 +162,23 @@ def test_the_labels_stand_on_the_line_that_the_budgets_move(
 def test_several_budgets_are_drawn_on_a_log_axis_and_claim_no_front(beside_paper: dict[str, Any]) -> None:
     exact = [{"budget": scale, "return": scale, "rhsi_ratio": ratio} for scale, ratio in ((0.5, 2.0), (1.0, 5e6))]
     raw = {**beside_paper, "fronts": {"mc-cpo": FRONT}, "front_optimum": exact}
-    single = render([raw], [None], manifest=None)
+    single = render([Results.parse(raw)], [None], manifest=None)
     assert "exact front: nothing is possible above it" in single
     assert "log scale" not in single
-    several = render([{**raw, "budgets": {"c2": 1.0, "c4": 2.0}}], [None], manifest=None)
+    several = render([Results.parse({**raw, "budgets": {"c2": 1.0, "c4": 2.0}})], [None], manifest=None)
     assert "Return against RHSI ratio" in several
     assert "exact optimum as all budgets scale" in several
     assert "nothing is possible above it" not in several
     assert "the numbers are κ, log scale" in several
     near = {**raw, "budgets": {"c2": 1.0, "c4": 2.0}, "front_optimum": exact[:1]}
-    assert "log scale" not in render([near], [None], manifest=None)
+    assert "log scale" not in render([Results.parse(near)], [None], manifest=None)
+
+
+ONE_SEED = Results.parse({"table": "t", "rows": {"mc-cpo": {"return": {"mean": 2.0, "std": 0.0, "per_seed": [2.0]}}}})
 
 
 def test_one_seed_claims_no_spread() -> None:
-    raw = {"table": "t", "rows": {"mc-cpo": {"return": {"mean": 2.0, "std": 0.0, "per_seed": [2.0]}}}}
-    text = Outline(render([raw], [None], manifest=None)).text
+    text = Outline(render([ONE_SEED], [None], manifest=None)).text
     assert "MC-CPO returns 2.000." in text
     assert "±" not in text.partition("</style>")[2]
     assert "mean with 95 % interval" not in text
@@ -183,7 +190,7 @@ def test_curves_with_undefined_points_leave_a_gap() -> None:
     undefined = np.full((3, 4), np.inf)
     curves = Curves(np.arange(4), {"mc-cpo": {"return": values, "rhsi": undefined}})
     raw = {"table": "t", "rows": {"mc-cpo": {"return": {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}}}}
-    page = render([raw], [curves], manifest=None)
+    page = render([Results.parse(raw)], [curves], manifest=None)
     assert "nan" not in page
     assert "RHSI during training" not in page
     assert "Return during training" in page
@@ -193,11 +200,11 @@ def test_no_results_or_a_missing_curve_is_refused() -> None:
     with pytest.raises(InputError, match="0 results"):
         render([], [], manifest=None)
     with pytest.raises(InputError, match="1 results with 0 curves"):
-        render([{"table": "t"}], [], manifest=None)
+        render([ONE_SEED], [], manifest=None)
 
 
 def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> None:
-    page = render([tutor], [None], manifest=None)
+    page = render([Results.parse(tutor)], [None], manifest=None)
     box, found = page.index('class="infeasible"'), page.index('class="finding"')
     assert box < found
     text = Outline(page).text
@@ -208,24 +215,27 @@ def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> 
 
 def test_budgets_that_could_be_met_are_not_said_to_be_impossible(tutor: dict[str, Any]) -> None:
     tutor["infeasible"] = {"feasible": True, "what": "c3 ≤ 9 can be met", "scaling": 0.9}
-    text = Outline(render([tutor], [None], manifest=None)).text
+    text = Outline(render([Results.parse(tutor)], [None], manifest=None)).text
     assert "The budgets could be met, but were not. c3 ≤ 9 can be met." in text
     assert "0.9 times their size" not in text
     tutor["infeasible"] |= {"feasible": False, "scaling": 1.3}
-    assert "1.3 times their size" in Outline(render([tutor], [None], manifest=None)).text
+    assert "1.3 times their size" in Outline(render([Results.parse(tutor)], [None], manifest=None)).text
 
 
 def test_a_setting_that_cannot_be_met_needs_no_rows(tutor: dict[str, Any]) -> None:
     verdict = {"what": "no policy meets c3 ≤ 5.71"}
     rows = tutor["rows"]
     both = {"table": "t", "settings": {"κ=0.3": {"infeasible": verdict}, "κ=0.9": {"rows": rows}}}
-    assert "MC-CPO returns" in Outline(render([both], [None], manifest=None)).text
+    assert "MC-CPO returns" in Outline(render([Results.parse(both)], [None], manifest=None)).text
     none = {"table": "t", "infeasible": verdict}
-    assert "No policy meets these budgets, so none was trained." in Outline(render([none], [None], manifest=None)).text
+    assert (
+        "No policy meets these budgets, so none was trained."
+        in Outline(render([Results.parse(none)], [None], manifest=None)).text
+    )
 
 
 def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, Any]) -> None:
-    page = render([tutor], [None], manifest=None)
+    page = render([Results.parse(tutor)], [None], manifest=None)
     text = Outline(page).text
     assert "progress in 60 % of all windows: c2 ≤ 0.55" in text
     assert "it cannot be said with 95 % confidence that J(c3) is within budget (MC-CPO in 2,000 fresh episodes)" in text
@@ -235,7 +245,7 @@ def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, 
     assert re.search(r"slow▾ 1\.000.{0,3}▾ 31\.00", text)
     assert "Time to unlock" in text.partition("What the metrics mean")[2]
     tutor["groups"]["mc-cpo"]["slow"] = tutor["groups"]["mc-cpo"]["fast"]
-    alike = Outline(render([tutor], [None], manifest=None)).text
+    alike = Outline(render([Results.parse(tutor)], [None], manifest=None)).text
     assert "slow2.000" in alike
 
 
@@ -243,7 +253,7 @@ def test_a_certificate_that_passes_says_so(tutor: dict[str, Any]) -> None:
     tutor["certificate"] = {"confidence": 0.99, "passed": True, "budgets": {}}
     assert (
         "✓ passed: with 99 % confidence, every cost is within its budget."
-        in Outline(render([tutor], [None], manifest=None)).text
+        in Outline(render([Results.parse(tutor)], [None], manifest=None)).text
     )
 
 
@@ -251,7 +261,7 @@ def test_of_many_settings_only_the_first_is_open(tutor: dict[str, Any]) -> None:
     few = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(4)}}
     many = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
     folded = "<details><summary>σ=1</summary>"
-    assert folded not in render([few], [None], manifest=None)
-    page = render([many], [None], manifest=None)
+    assert folded not in render([Results.parse(few)], [None], manifest=None)
+    page = render([Results.parse(many)], [None], manifest=None)
     assert folded in page
     assert "<details><summary>σ=0</summary>" not in page

@@ -7,16 +7,17 @@ from typing import Any
 
 import jax
 import numpy as np
+import polars as pl
 import pytest
 
-from mccpo.methods import Snapshot, method_spec, train_tabular
-from mccpo.methods.engine import Arrays, to_arrays
 from mccpo.env import FiniteEnvironment, make
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
-from mccpo.runs.curves import read_curves
-from mccpo.runs.folder import RunFolder, load_policies, read_checkpoint
+from mccpo.experiments.saved_policies import load_policies
+from mccpo.methods import Arrays, Snapshot, method_spec, to_arrays, train_tabular
+from mccpo.runs.curves import read_curves, write_curves
+from mccpo.runs.folder import RunFolder, read_checkpoint
 
 METHODS = ("unconstrained", "mc-cpo")
 OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)
@@ -25,7 +26,7 @@ OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)
 def _train(resume: Arrays | None = None) -> tuple[list[Snapshot[Any, Any]], Any]:
     env = make("gate")
     assert isinstance(env, FiniteEnvironment)
-    plan = OPTIONS.plan("gate")
+    plan = OPTIONS.plan(env)
     kept: list[Snapshot[Any, Any]] = []
     methods = [method_spec(name) for name in METHODS]
     return kept, train_tabular(env, methods, {"c": 0.0}, plan, resume=resume, after_point=kept.append)
@@ -42,7 +43,7 @@ def test_a_run_resumed_from_disk_is_the_unbroken_run_to_the_bit(
 ) -> None:
     snapshots, whole = unbroken
     folder = RunFolder(tmp_path / "run", {"run": "x"})
-    folder.save("part", snapshots[36], last=True)
+    folder.save("part", lambda: to_arrays(snapshots[36]), last=True)
     _, resumed = _train(resume=folder.load("part"))
     for name in ("averaged", "last", "multipliers", "multipliers_last"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
@@ -131,21 +132,59 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
         read_checkpoint(path)
 
 
-@pytest.mark.parametrize("unit", ["episodes", "steps"])
+UNITS = ("episodes", "steps")
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_curves_come_back_in_their_unit(tmp_path: Path, unit: str) -> None:
     curves = Curves(np.array([1, 2]), {"mc-cpo": {"return": np.array([[0.5, 0.6]])}}, unit=unit)
     RunFolder(tmp_path / "run", {"run": "x"}).finish({}, {"part": curves})
-    assert read_curves(tmp_path / "run" / "metrics.parquet")["part"].unit == unit
+    path = tmp_path / "run" / "metrics.parquet"
+    assert read_curves(path)["part"].unit == unit
+    assert unit in pl.read_parquet_schema(path)
+    assert ("episodes" in pl.read_parquet_schema(path)) is (unit == "episodes")
+
+
+def test_curves_in_both_units_share_a_file(tmp_path: Path) -> None:
+    values = {"mc-cpo": {"return": np.array([[0.5, 0.6]])}}
+    path = tmp_path / "metrics.parquet"
+    write_curves(path, {unit: Curves(np.array([at, 9]), values, unit=unit) for at, unit in enumerate(UNITS)})
+    for at, (unit, curves) in enumerate(read_curves(path).items()):
+        assert curves.unit == unit
+        assert curves.metrics() == ["return"]
+        np.testing.assert_array_equal(curves.trained, [at, 9])
+
+
+def test_a_run_of_rules_alone_has_no_curves(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    write_curves(path, {"gate": Curves(np.array([1, 2]), {})})
+    assert read_curves(path) == {}
+
+
+def test_older_files_have_steps_under_episodes(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.parquet"
+    columns = {
+        "part": "p",
+        "unit": "steps",
+        "method": "mc-cpo",
+        "seed": 0,
+        "episodes": [100, 200],
+        "return": [0.5, 0.6],
+    }
+    pl.DataFrame(columns).write_parquet(path)
+    curves = read_curves(path)["p"]
+    assert curves.unit == "steps"
+    np.testing.assert_array_equal(curves.trained, [100, 200])
 
 
 def test_curves_come_back_as_they_were(tmp_path: Path) -> None:
     produced = TABLES["gate"](OPTIONS, Session())
     folder = RunFolder(tmp_path / "run", {"run": "gate"})
-    manifest = folder.finish(produced.results, produced.curves)
+    manifest = folder.finish(produced.results.as_json(), produced.curves)
     assert manifest["finished"]
     assert json.loads((tmp_path / "run" / "results.json").read_text())["table"] == "gate"
     read = read_curves(tmp_path / "run" / "metrics.parquet")["gate"]
-    np.testing.assert_array_equal(read.episodes, produced.curves["gate"].episodes)
+    np.testing.assert_array_equal(read.trained, produced.curves["gate"].trained)
     for method, metrics in produced.curves["gate"].values.items():
         for metric, values in metrics.items():
             np.testing.assert_array_equal(read.values[method][metric], values)

@@ -10,10 +10,10 @@ import pytest
 from mccpo.bench.serve import servers
 from mccpo.env import Environment, make
 from mccpo.exact import Values
-from mccpo.methods import METHODS, NeuralPlan, train_neural
+from mccpo.experiments.saved_policies import Policies, write_policies
+from mccpo.methods import NeuralPlan, method_spec, train_neural
 from mccpo.methods.gradient.rollout import Sizes, network_of
-from mccpo.runs.policies import Policies, write_policies
-from mccpo.serve.policy.release import Release, load_release
+from mccpo.serve.policy import Release, load_release
 
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
 BUDGETS = {"c2": 0.09, "c3": 1 / 3, "c4": 1.8}
@@ -25,7 +25,7 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of tutor-15 that was trained for some hundred steps: two methods, two seeds."""
     env = make("tutor-15")
     plan = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
-    specs = [METHODS[name] for name in NAMES]
+    specs = [method_spec(name) for name in NAMES]
     runs = train_neural(env, specs, BUDGETS, plan)
     selected = np.asarray(runs.selected)
     folder = tmp_path_factory.mktemp("trained")
@@ -50,7 +50,7 @@ def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
                 Policies(
                     part,
                     env,
-                    METHODS[name],
+                    method_spec(name),
                     BUDGETS,
                     ANCHOR,
                     draw.normal(scale=scale, size=shape).astype(np.float32),

@@ -1,6 +1,6 @@
 """What only a fresh process can tell: how long it compiles, how much memory it takes, how soon it trains.
 
-Run as a module with the name of a measurement, it prints what it finds as one JSON object.
+Run as a module with the name of a measurement, it prints the result as one JSON object.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,7 @@ import jax
 
 from mccpo.env import make
 from mccpo.errors import MccpoError
-from mccpo.methods import PAPER_METHODS, NeuralPlan, method_spec, train_neural
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.training import ITERATIONS
+from mccpo.methods import ITERATIONS, PAPER_METHODS, NeuralPlan, Sizes, method_spec, train_neural
 
 ENVIRONMENT = "tutor-15"
 BUDGETS = {"c2": 0.8, "c3": 17.0, "c4": 24.0}
@@ -30,8 +29,36 @@ COMPARE = ("compare", ENVIRONMENT, "--methods", "mc-cpo", "--seeds", "2", "--ste
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
 
 
-def measure_apart(name: str) -> dict[str, Any]:
-    """Runs a measurement in a process of its own, which compiles everything itself."""
+@dataclass(frozen=True)
+class Compilation:
+    """Seconds that one training spends on compiling."""
+
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The most memory that a process held while it trained so many runs."""
+
+    runs: int
+    peak_gib: float
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def compilation_apart() -> Compilation:
+    """How long a process of its own compiles."""
+    return Compilation(**measure_apart("compiling"))
+
+
+def memory_apart() -> Memory:
+    """How much memory a process of its own takes."""
+    return Memory(**measure_apart("memory"))
+
+
+def measure_apart(name: str) -> Any:
+    """Runs a measurement in a process of its own, which compiles everything itself; gives its fields."""
     command = [sys.executable, "-m", __name__, name]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment() | NO_CACHE, check=False)
     if done.returncode:
@@ -39,7 +66,7 @@ def measure_apart(name: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compiling() -> dict[str, Any]:
+def compiling() -> Compilation:
     """Seconds that one training spends on compiling, from the first trace to the last program."""
     spent: list[float] = []
 
@@ -50,17 +77,17 @@ def compiling() -> dict[str, Any]:
     jax.monitoring.register_event_duration_secs_listener(add)
     plan = NeuralPlan(2 * ITERATIONS * Sizes().steps, seeds=1)
     train_neural(make(ENVIRONMENT), [method_spec("mc-cpo")], BUDGETS, plan)
-    return {"compile_seconds": sum(spent)}
+    return Compilation(sum(spent))
 
 
-def memory() -> dict[str, Any]:
+def memory() -> Memory:
     """The most memory that this process has ever held, after training all methods with ten seeds."""
     plan = NeuralPlan(2 * ITERATIONS * Sizes().steps, seeds=10)
     train_neural(make(ENVIRONMENT), [method_spec(name) for name in PAPER_METHODS], BUDGETS, plan)
     # Not getrusage: what it gives begins with the memory of the process that started this one.
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
-    assert found is not None
-    return {"runs": len(PAPER_METHODS) * plan.seeds, "peak_gib": int(found[1]) / 2**20}
+    peak = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    assert peak is not None
+    return Memory(len(PAPER_METHODS) * plan.seeds, int(peak[1]) / 2**20)
 
 
 def seconds_to_train() -> tuple[float, float]:
@@ -73,19 +100,20 @@ def seconds_to_train() -> tuple[float, float]:
 def _seconds_to_train(folder: Path, out: str) -> float:
     environment = _environment() | {"MCCPO_CACHE": str(folder / "cache")}
     command = [sys.executable, "-m", "mccpo", *COMPARE, "--out", out]
-    begun, found = time.perf_counter(), None
+    begun, seconds = time.perf_counter(), None
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        told = []
+        lines = []
         for line in process.stderr:
-            told.append(line.strip())
-            if found is None and line.startswith(f"{ENVIRONMENT}: "):  # the stage of mc-cpo, not the unconstrained one
-                found = time.perf_counter() - begun
-    if process.returncode or found is None:
-        raise MccpoError(f"`mccpo {' '.join(COMPARE)}` failed: {(told or ['no reason given'])[-1]}")
-    return found
+            lines.append(line.strip())
+            # The stage of mc-cpo, not the unconstrained one.
+            if seconds is None and line.startswith(f"{ENVIRONMENT}: "):
+                seconds = time.perf_counter() - begun
+    if process.returncode or seconds is None:
+        raise MccpoError(f"`mccpo {' '.join(COMPARE)}` failed: {(lines or ['no reason given'])[-1]}")
+    return seconds
 
 
 def _environment() -> dict[str, str]:
@@ -93,7 +121,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("MCCPO_", "JAX_COMPILATION_"))}
 
 
-_MEASUREMENTS: dict[str, Callable[[], dict[str, Any]]] = {"compiling": compiling, "memory": memory}
+_MEASUREMENTS: dict[str, Callable[[], Compilation | Memory]] = {"compiling": compiling, "memory": memory}
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_MEASUREMENTS[sys.argv[1]]()) + "\n")
+    sys.stdout.write(json.dumps(asdict(_MEASUREMENTS[sys.argv[1]]())) + "\n")

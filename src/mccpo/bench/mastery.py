@@ -19,24 +19,31 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from mccpo import files
+from mccpo.bench.mastery_results import FitComparison, FitContest, FitQuality, MasteryBench, OurFit, PeerFit
 from mccpo.bench.neural import Bench
-from mccpo.bench.peer import PeerMissing
+from mccpo.bench.peer import PeerMissing, call
 from mccpo.errors import InputError
-from mccpo.experiments.options import Stage
-from mccpo.mastery import BKT, Responses, split_learners
-from mccpo.mastery.fitting.diagnostics import diagnose
-from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood
-from mccpo.mastery.fitting.fit import Settings, bkt_tiles, fit, starts
-from mccpo.mastery.model import with_unseen
-from mccpo.methods.engine import workers
+from mccpo.experiments import Stage
+from mccpo.mastery import BKT, Responses, split_learners, with_unseen
+from mccpo.mastery.fitting import (
+    EPSILON,
+    FitSettings,
+    Stop,
+    TracingReport,
+    bkt_tiles,
+    diagnose,
+    fit,
+    log_likelihood,
+    starts,
+)
+from mccpo.methods import workers
 
 DATA = Path("assist2009", "skill_builder_data_corrected.parquet")
 SCRIPT = Path(__file__).with_name("peers") / "pybkt.py"
@@ -51,49 +58,49 @@ ALLOWED = 1e-3
 """The share by which a skill's log-likelihood may be worse."""
 
 
-def measure(bench: Bench) -> dict[str, Any]:
+def measure(bench: Bench) -> MasteryBench:
     """Fits ASSISTments 2009 with both, on one thread and on all cores; 20 % of learners are held out."""
-    kept, held = split_learners(assistments(), 0.2, seed=0)
-    present = np.unique(kept.concept)
-    kept = kept._replace(
-        concept=np.searchsorted(present, kept.concept).astype(np.int32),
-        concepts=tuple(kept.concepts[code] for code in present),
+    training, held = split_learners(assistments(), 0.2, seed=0)
+    present = np.unique(training.concept)
+    training = training._replace(
+        concept=np.searchsorted(present, training.concept).astype(np.int32),
+        concepts=tuple(training.concepts[code] for code in present),
     )
     threads = sorted({1, workers()})
     stage = Stage("learner", (1 + len(VARIANTS)) * len(threads), steps_per_point=0)
     bench.session.begin(stage)
-    contests: dict[str, dict[str, Any]] = {}
+    contests: dict[int, FitContest] = {}
     home, missing = _peer(bench)
     for turn, count in enumerate(threads):
-        ours = _ours(kept, held, count)
-        contests[str(count)] = {"ours": _shown(ours), "peers": {}}
-        for place, name in enumerate(VARIANTS if home is not None else ()):
-            _tell(bench, stage, turn * (1 + len(VARIANTS)) + place + 1)
+        contest = contests[count] = FitContest(_ours(training, held, count))
+        for number, variant in enumerate(VARIANTS if home is not None else ()):
+            _tell(bench, stage, turn * (1 + len(VARIANTS)) + number + 1)
             assert home is not None
-            theirs = _theirs(home, name, kept, held, count)
-            contests[str(count)]["peers"][name] = _shown(theirs) | compare(kept, ours, theirs)
+            theirs = _theirs(home, variant, training, held, count)
+            contest.peers[variant] = theirs, compare(training.concepts, contest.ours, theirs)
     _tell(bench, stage, stage.points)
-    first = contests[str(threads[0])]["ours"]
-    bounded = fit("bkt", kept, _settings(workers(), bound=0.5))
-    return {
-        "rows": kept.rows,
-        "learners": len(np.unique(kept.learner)),
-        "concepts": len(kept.concepts),
-        "restarts": RESTARTS,
-        "tolerance": STOP.tolerance,
-        "limit": STOP.steps,
-        "compile_seconds": first["first_seconds"] - first["seconds"],
-        "threads": contests,
-        "bounded": {"log_likelihood": bounded.account["log_likelihood"], "auc": diagnose(bounded.model, held)["auc"]},
-        "peer_missing": missing,
-    }
+    bounded = fit("bkt", training, _settings(workers(), bound=0.5))
+    assert isinstance(bounded.report, TracingReport)
+    return MasteryBench(
+        rows=training.rows,
+        learners=len(np.unique(training.learner)),
+        concepts=len(training.concepts),
+        restarts=RESTARTS,
+        tolerance=STOP.tolerance,
+        limit=STOP.steps,
+        contests=contests,
+        bounded_log_likelihood=bounded.report.log_likelihood,
+        bounded_auc=diagnose(bounded.model, held).auc,
+        peer_missing=missing,
+    )
 
 
 def assistments() -> Responses:
     """The answers of ASSISTments 2009 from the folder of real data."""
     import polars as pl  # noqa: PLC0415 - only this bench reads a table
 
-    from mccpo.mastery.tables.responses import BETWEEN_CONCEPTS, responses_of  # noqa: PLC0415
+    from mccpo.logs import BETWEEN_CONCEPTS  # noqa: PLC0415
+    from mccpo.mastery.tables import responses_of  # noqa: PLC0415
 
     folder = os.environ.get("MCCPO_DATA")
     if folder is None or not (path := Path(folder) / DATA).exists():
@@ -109,57 +116,54 @@ def assistments() -> Responses:
     return responses_of(table)
 
 
-def compare(kept: Responses, ours: dict[str, Any], peer: dict[str, Any]) -> dict[str, Any]:
+def compare(concepts: Sequence[str], ours: OurFit, peer: PeerFit) -> FitComparison:
     """Skills whose log-likelihood is worse by more than is allowed, and how many times as fast ours is.
 
     Where a skill has hardly any likelihood to lose, what is allowed is the tolerance.
     """
-    lead = ours["by_concept"] - peer["by_concept"]
-    allowed = np.maximum(ALLOWED * np.abs(peer["by_concept"]), STOP.tolerance)
-    return {
-        "worse": [name for name, behind in zip(kept.concepts, lead < -allowed, strict=True) if behind],
-        "better": [name for name, ahead in zip(kept.concepts, lead > allowed, strict=True) if ahead],
-        "least_lead": float((lead / np.maximum(np.abs(peer["by_concept"]), 1.0)).min()),
-        "ratio": peer["seconds"] / ours["seconds"],
-        "em_ratio": peer["em_seconds"] / ours["seconds"],
-    }
+    likelihood = peer.quality.by_concept
+    lead = ours.quality.by_concept - likelihood
+    allowed = np.maximum(ALLOWED * np.abs(likelihood), STOP.tolerance)
+    return FitComparison(
+        worse=[name for name, behind in zip(concepts, lead < -allowed, strict=True) if behind],
+        better=[name for name, ahead in zip(concepts, lead > allowed, strict=True) if ahead],
+        least_lead=float((lead / np.maximum(np.abs(likelihood), 1.0)).min()),
+        ratio=peer.seconds / ours.seconds,
+        em_ratio=peer.em_seconds / ours.seconds,
+    )
 
 
-def _settings(threads: int, bound: float = 1.0) -> Settings:
-    return Settings(restarts=RESTARTS, bound=bound, stop=STOP, workers=threads)
+def _settings(threads: int, bound: float = 1.0) -> FitSettings:
+    return FitSettings(restarts=RESTARTS, bound=bound, stop=STOP, workers=threads)
 
 
-def _ours(kept: Responses, held: Responses, threads: int) -> dict[str, Any]:
+def _ours(training: Responses, held: Responses, threads: int) -> OurFit:
     """Ours, without bounds, as pyBKT is. The first call compiles."""
     seconds: list[float] = []
     for _ in range(ROUNDS + 1):
         begun = time.perf_counter()
-        fitted = fit("bkt", kept, _settings(threads))
+        fitted = fit("bkt", training, _settings(threads))
         seconds.append(time.perf_counter() - begun)
     assert isinstance(fitted.model, BKT)
-    return {
-        "seconds": median(seconds[1:]),
-        "rounds": seconds[1:],
-        "first_seconds": seconds[0],
-        "steps": round(fitted.account["steps"]["mean"] * RESTARTS * len(kept.concepts)),
-        **_judged(fitted.model, kept, held),
-    }
+    assert isinstance(fitted.report, TracingReport)
+    steps = round(fitted.report.mean_steps * RESTARTS * len(training.concepts))
+    return OurFit(seconds[1:], seconds[0], steps, _quality(fitted.model, training, held))
 
 
-def _theirs(home: Path, variant: str, kept: Responses, held: Responses, threads: int) -> dict[str, Any]:
+def _theirs(home: Path, variant: str, training: Responses, held: Responses, threads: int) -> PeerFit:
     """pyBKT's: the seconds of its `fit` from a table in memory, and of expectation maximisation alone."""
-    begin = starts(BKT._fields[:4], len(kept.concepts), _settings(threads))
+    begin = starts(BKT._fields[:4], len(training.concepts), _settings(threads))
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
-        _write(kept, table)
+        _write(training, table)
         request = {
             "table": str(table),
-            "starts": {str(code): one.tolist() for code, one in enumerate(begin)},
+            "starts": {str(code): restarts.tolist() for code, restarts in enumerate(begin)},
             "tolerance": STOP.tolerance,
             "limit": STOP.steps,
             "rounds": ROUNDS,
         }
-        found = subprocess.run(
+        done = subprocess.run(
             [_python(home), str(SCRIPT)], input=json.dumps(request), capture_output=True, text=True, check=False,
             env=os.environ | {
                 "OMP_NUM_THREADS": str(threads),
@@ -167,31 +171,23 @@ def _theirs(home: Path, variant: str, kept: Responses, held: Responses, threads:
                 "PYTHONPATH": str(home / "mended") if variant == VARIANTS[1] else "",
             },
         )  # fmt: skip
-    if found.returncode:
-        raise PeerMissing(f"it stopped: {_last(found.stderr)}")
-    answer = json.loads(found.stdout.splitlines()[-1])
-    values = np.array([answer["parameters"][str(code)] for code in range(len(kept.concepts))])
-    rows = np.bincount(kept.concept, minlength=len(kept.concepts)).astype(float)
+    if done.returncode:
+        raise PeerMissing(f"it stopped: {_last(done.stderr)}")
+    answer = json.loads(done.stdout.splitlines()[-1])
+    values = np.array([answer["parameters"][str(code)] for code in range(len(training.concepts))])
+    rows = np.bincount(training.concept, minlength=len(training.concepts)).astype(float)
     prior, learn, guess, slip = (with_unseen(column, rows) for column in values.T)
-    model = BKT(prior, learn, guess, slip, kept.concepts)
-    return {
-        "seconds": median(answer["rounds"]),
-        "rounds": answer["rounds"],
-        "em_seconds": median(answer["em_rounds"]),
-        "steps": answer["steps"],
-        "compiled": answer["compiled"],
-        "versions": answer["versions"],
-        **_judged(model, kept, held),
-    }
+    quality = _quality(BKT(prior, learn, guess, slip, training.concepts), training, held)
+    built = answer["compiled"], answer["versions"]
+    return PeerFit(answer["rounds"], answer["em_rounds"], answer["steps"], *built, quality)
 
 
-def _judged(model: BKT, kept: Responses, held: Responses) -> dict[str, Any]:
+def _quality(model: BKT, training: Responses, held: Responses) -> FitQuality:
     values: Float[np.ndarray, "concepts parameters"] = np.stack([field[:-1] for field in model[:4]], axis=1)
-    by_concept = log_likelihood(bkt_tiles(kept), values, workers())
+    by_concept = log_likelihood(bkt_tiles(training), values, workers())
     prior, learn, guess, slip = (np.clip(field, EPSILON, 1 - EPSILON) for field in model[:4])
     inside = BKT(prior, learn, guess, slip, model.concepts)  # where no answer is impossible
-    auc = diagnose(inside, held)["auc"]
-    return {"log_likelihood": float(by_concept.sum()), "auc": auc, "by_concept": by_concept}
+    return FitQuality(by_concept, diagnose(inside, held).auc)
 
 
 def _write(responses: Responses, path: Path) -> None:
@@ -199,11 +195,6 @@ def _write(responses: Responses, path: Path) -> None:
     columns = (responses.learner, responses.concept, responses.correct, responses.event)
     table = np.stack([column.astype(np.int64) for column in columns], axis=1)
     np.savetxt(path, table, fmt="%d", delimiter=",", header="user_id,skill_name,correct,order_id", comments="")
-
-
-def _shown(found: dict[str, Any]) -> dict[str, Any]:
-    """The result without what only its comparison needs."""
-    return {key: value for key, value in found.items() if key != "by_concept"}
 
 
 def _peer(bench: Bench) -> tuple[Path | None, str | None]:
@@ -224,7 +215,7 @@ def prepare(bench: Bench) -> Path:
     if not _python(home).exists() or not written.exists() or written.read_text(encoding="utf-8") != recipe:
         bench.note(f"creating an environment for pyBKT in {home}")
         shutil.rmtree(home, ignore_errors=True)
-        _call(sys.executable, "-m", "venv", str(home))
+        call(sys.executable, "-m", "venv", str(home))
         _install(home, *LIBRARIES)
         _build(home)
         files.write_text(written, recipe)
@@ -235,7 +226,7 @@ def _build(home: Path) -> None:
     """Builds pyBKT twice, as it comes and mended: its extension comes from source only, and needs NumPy at hand."""
     pip = (str(_python(home)), "-m", "pip", "--quiet")
     with tempfile.TemporaryDirectory() as folder:
-        _call(*pip, "download", "--no-deps", "--no-build-isolation", "--no-binary", "pyBKT", "-d", folder, PEER)
+        call(*pip, "download", "--no-deps", "--no-build-isolation", "--no-binary", "pyBKT", "-d", folder, PEER)
         with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as archive:
             archive.extractall(folder, filter="data")
         source = next(path for path in Path(folder).iterdir() if path.is_dir())
@@ -254,20 +245,11 @@ def _python(home: Path) -> Path:
 
 
 def _install(home: Path, *what: str) -> None:
-    _call(str(_python(home)), "-m", "pip", "--quiet", "install", "--no-cache-dir", "--retries", "1", *what)
+    call(str(_python(home)), "-m", "pip", "--quiet", "install", "--no-cache-dir", "--retries", "1", *what)
 
 
-def _call(*command: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise PeerMissing(f"cannot run {command[0]}: {error.strerror}") from error
-    if done.returncode:
-        raise PeerMissing(f"its environment cannot be created: {_last(done.stderr + done.stdout)}")
-
-
-def _last(told: str) -> str:
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+def _last(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return (lines or ["it does not say why"])[-1]
 
 

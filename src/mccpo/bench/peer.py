@@ -25,7 +25,7 @@ from typing import IO, Any
 
 import mccpo
 from mccpo import files
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods import Sizes
 
 REQUIREMENTS = ("torch==2.13.0", "sb3-contrib", "gymnasium")
 SHARED = ("jax", "jaxlib", "equinox", "jaxtyping", "numpy")  # what our environments need, in the versions that run here
@@ -74,13 +74,14 @@ def environment(peer: str, requirements: Sequence[str], cache: Path | None, note
     if not python.exists() or not written.exists() or written.read_text(encoding="utf-8") != recipe:
         note(f"creating an environment for {peer} in {home}")
         shutil.rmtree(home, ignore_errors=True)
-        _call(sys.executable, "-m", "venv", str(home))
-        _call(str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *recipe.split())
+        call(sys.executable, "-m", "venv", str(home))
+        call(str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *recipe.split())
         files.write_text(written, recipe)
     return python
 
 
-def _call(*command: str) -> None:
+def call(*command: str) -> None:
+    """Runs a command that helps to create an environment; PeerMissing says why it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -97,9 +98,9 @@ def _link_ourselves(python: Path) -> None:
         link.symlink_to(Path(mccpo.__file__).parent)
 
 
-def _reason(told: str) -> str:
+def _reason(output: str) -> str:
     """The line of an output that says what went wrong."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
     return (errors or lines or ["it does not say why"])[-1]
 

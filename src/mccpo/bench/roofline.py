@@ -17,9 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mccpo.methods.engine import workers
-from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods import Network, Sizes, workers
 
 SECONDS = 2.0  # how long a round multiplies
 NEXT_TO_NOTHING = 1e-12  # by which products move the weights, so that the compiler must compute them

@@ -7,53 +7,56 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from statistics import median
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from mccpo.env import Environment
-from mccpo.experiments.options import Session, Stage
-from mccpo.methods import NeuralPlan, method_spec, train_neural
-from mccpo.methods.engine import workers
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.training import ITERATIONS
+from mccpo.experiments import Session, Stage
+from mccpo.methods import ITERATIONS, NeuralPlan, Sizes, method_spec, train_neural, workers
 
 METHOD = "mc-cpo"
 Name = TypeVar("Name", bound=Hashable)
 
 
 class Contender(Protocol):
-    """Somebody whose speed is measured, ready to run at full speed at once."""
+    """An implementation whose speed is measured, ready to run at full speed at once."""
 
     def round(self) -> float:
         """Works for a few seconds on all cores; gives what it got done in a second."""
 
 
-class Speed(NamedTuple):
-    """What a contender got done in a second: the median, and what every round gave."""
+@dataclass(frozen=True)
+class Speed:
+    """What a contender got done in a second on all cores: the median, and what every round gave."""
 
     per_second: float
-    rounds: list[float]
+    rounds: tuple[float, ...]
+    cores: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """The speed as the JSON has it."""
+    @property
+    def per_core(self) -> float:
+        return self.per_second / self.cores
+
+    def as_json(self) -> dict[str, object]:
         return {
             "steps_per_second": self.per_second,
-            "steps_per_second_per_core": self.per_second / workers(),
-            "rounds": self.rounds,
+            "steps_per_second_per_core": self.per_core,
+            "rounds": list(self.rounds),
         }
 
 
-def side_by_side(contenders: Mapping[Name, Contender], rounds: int, label: str, session: Session) -> dict[Name, Speed]:
+def side_by_side(contenders: Mapping[Name, Contender], turns: int, label: str, session: Session) -> dict[Name, Speed]:
     """The speeds of all contenders, in rounds in which each has its turn."""
-    stage = Stage(label, rounds * len(contenders), steps_per_point=0)
+    stage = Stage(label, turns * len(contenders), steps_per_point=0)
     session.begin(stage)
-    found: dict[Name, list[float]] = {name: [] for name in contenders}
-    for turn in range(rounds):
-        for place, (name, contender) in enumerate(contenders.items(), start=1):
-            found[name].append(contender.round())
+    speeds: dict[Name, list[float]] = {name: [] for name in contenders}
+    for turn in range(turns):
+        for number, (name, contender) in enumerate(contenders.items(), start=1):
+            speeds[name].append(contender.round())
             if session.progress is not None:
-                session.progress(stage, turn * len(contenders) + place)
-    return {name: Speed(median(speeds), speeds) for name, speeds in found.items()}
+                session.progress(stage, turn * len(contenders) + number)
+    return {name: Speed(median(rounds), tuple(rounds), workers()) for name, rounds in speeds.items()}
 
 
 class OurLearner:

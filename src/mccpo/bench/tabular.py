@@ -3,40 +3,77 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from mccpo.bench.plain_tabular import PlainLearner
 from mccpo.env import Chain, FiniteEnvironment, Gate
-from mccpo.experiments.finite import Task, pose
-from mccpo.experiments.options import Options, Session, Stage
-from mccpo.methods import PAPER_METHODS, TabularPlan, method_spec, train_tabular
-from mccpo.methods.engine import workers
+from mccpo.experiments import BudgetedProblem, Options, Session, Stage, pose_finite
+from mccpo.methods import PAPER_METHODS, TabularPlan, method_spec, train_tabular, workers
 
 PLAIN_SECONDS = 3.0  # how long the NumPy loop is timed on each table
 
 
-def measure(session: Session) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TableSpeed:
+    """One table: its seconds, those of its first hundredth, and the seconds that the NumPy loop would take."""
+
+    seconds: float
+    compile_seconds: float
+    episodes_per_second: float
+    plain_seconds: float
+    plain_episodes_per_second: float
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TabularBench:
+    """Both tables on all cores, beside a plain NumPy loop on one."""
+
+    cores: int
+    tables: Mapping[str, TableSpeed]
+
+    @property
+    def seconds(self) -> float:
+        return sum(table.seconds for table in self.tables.values())
+
+    @property
+    def plain_seconds(self) -> float:
+        return sum(table.plain_seconds for table in self.tables.values())
+
+    @property
+    def ratio(self) -> float:
+        return self.plain_seconds / self.seconds
+
+    @property
+    def ratio_per_core(self) -> float:
+        return self.plain_seconds / self.cores / self.seconds
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "cores": self.cores,
+            "tables": {name: table.as_json() for name, table in self.tables.items()},
+            "seconds": self.seconds,
+            "plain_seconds": self.plain_seconds,
+            "ratio": self.ratio,
+            "ratio_per_core": self.ratio_per_core,
+        }
+
+
+def measure(session: Session) -> TabularBench:
     """Times both tables with all five methods, ten seeds and all episodes, and the NumPy loop on the same updates."""
-    tables = {
-        name: _table(name, env, Options().plan(name), session)
-        for name, env in {"gate": Gate(), "chain": Chain()}.items()
-    }
-    seconds = sum(table["seconds"] for table in tables.values())
-    plain = sum(table["plain_seconds"] for table in tables.values())
-    return {
-        "cores": workers(),
-        "tables": tables,
-        "seconds": seconds,
-        "plain_seconds": plain,
-        "ratio": plain / seconds,
-        "ratio_per_core": plain / workers() / seconds,
-    }
+    environments: dict[str, FiniteEnvironment[Any]] = {"gate": Gate(), "chain": Chain()}
+    tables = {name: _table(name, env, Options().plan(env), session) for name, env in environments.items()}
+    return TabularBench(workers(), tables)
 
 
-def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: Session) -> dict[str, float]:
-    task = pose(env)
+def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: Session) -> TableSpeed:
+    task = pose_finite(env)
     runs = len(PAPER_METHODS) * plan.seeds
     stage = Stage(name, plan.points, runs * plan.updates_per_point * plan.batch, "episodes")
     session.begin(stage)
@@ -50,16 +87,16 @@ def _table(name: str, env: FiniteEnvironment[Any], plan: TabularPlan, session: S
     train_tabular(env, [method_spec(method) for method in PAPER_METHODS], task.budgets, plan, after_point=after_point)
     seconds = time.perf_counter() - marks[0]
     per_update = _plain_seconds(task, plan)
-    return {
-        "seconds": seconds,
-        "compile_seconds": marks[1] - marks[0],  # the first hundredth of the run, nearly all of it compilation
-        "episodes_per_second": runs * plan.updates * plan.batch / seconds,
-        "plain_seconds": per_update * runs * plan.updates,
-        "plain_episodes_per_second": plan.batch / per_update,
-    }
+    return TableSpeed(
+        seconds=seconds,
+        compile_seconds=marks[1] - marks[0],  # the first hundredth of the run, nearly all of it compilation
+        episodes_per_second=runs * plan.updates * plan.batch / seconds,
+        plain_seconds=per_update * runs * plan.updates,
+        plain_episodes_per_second=plan.batch / per_update,
+    )
 
 
-def _plain_seconds(task: Task, plan: TabularPlan) -> float:
+def _plain_seconds(task: BudgetedProblem, plan: TabularPlan) -> float:
     """Seconds that the NumPy loop takes for one update of one run, the mean over the methods."""
     draw = np.random.default_rng(plan.seed)
     limit = np.array([task.budgets.get(name, np.nan) for name in task.env.cost_names])

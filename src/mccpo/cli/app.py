@@ -24,7 +24,7 @@ from mccpo._version import __version__
 from mccpo.cli import settings
 from mccpo.cli.console import interrupt
 from mccpo.errors import MccpoError
-from mccpo.serve.api.masking import mask
+from mccpo.redaction import redact
 
 COMMANDS = {
     "compare": (
@@ -141,9 +141,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _mute_stdout()
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in tokens:
-            sys.stderr.write(mask("".join(traceback.format_exception(error))))
+            sys.stderr.write(redact("".join(traceback.format_exception(error))))
         message, code = _ending(error)
-        sys.stderr.write(f"mccpo: {mask(' '.join(message.split()))}\n")
+        sys.stderr.write(f"mccpo: {redact(' '.join(message.split()))}\n")
         _flush_or_mute()
         if arguments is None and isinstance(error, KeyboardInterrupt):
             # Threads may still compile or train, and would crash as the interpreter goes: nobody waits for them.

@@ -31,7 +31,7 @@ from cyclopts.config import Dict, Env
 
 from mccpo.errors import InputError
 from mccpo.files import dump_json
-from mccpo.serve.api.masking import mask
+from mccpo.redaction import redact
 
 PREFIX = "MCCPO_"
 DEFAULT_FILE = "mccpo.toml"
@@ -122,7 +122,7 @@ def _spread(argument: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
-        return mask(value)
+        return redact(value)
     return [_masked(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -1,18 +1,33 @@
 """What depends on what: prerequisite graphs, the gate they make, and the files they are kept in.
 
-`mccpo.curriculum.lint` finds and repairs faults in a graph; it is imported on its own because it needs rustworkx.
+Two parts are imported on their own, because they need more than NumPy: `mccpo.curriculum.lint` finds and repairs
+faults, `mccpo.curriculum.derive` makes graphs that nobody stated.
 """
 
-from mccpo.curriculum.drawing.svg import draw
-from mccpo.curriculum.formats.paths import read_raw
-from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph
+from mccpo.curriculum.drawing import draw
+from mccpo.curriculum.formats import (
+    Derivation,
+    Edge,
+    Evidence,
+    RawConcept,
+    RawGraph,
+    format_of,
+    parse_json,
+    read_raw,
+    register_format,
+    render_json,
+    write_raw,
+)
 from mccpo.curriculum.gate import blocking, check_mastery, check_theta, frontier
-from mccpo.curriculum.graph import DEFAULT_DEMAND, Curriculum, Prerequisites
+from mccpo.curriculum.graph import Curriculum, Prerequisites
+from mccpo.curriculum.validation import DEFAULT_DEMAND
 
 __all__ = [
     "DEFAULT_DEMAND",
     "Curriculum",
+    "Derivation",
     "Edge",
+    "Evidence",
     "Prerequisites",
     "RawConcept",
     "RawGraph",
@@ -20,6 +35,11 @@ __all__ = [
     "check_mastery",
     "check_theta",
     "draw",
+    "format_of",
     "frontier",
+    "parse_json",
     "read_raw",
+    "register_format",
+    "render_json",
+    "write_raw",
 ]

@@ -33,7 +33,7 @@ def ready(sparse: npt.NDArray[np.int32], K: Any, theta: Any) -> Any:
     # The padding points one past the end, at a prerequisite that counts as mastered. NaN passes no comparison, so an
     # unknown mastery keeps the gate shut.
     mastered = xp.concat([theta <= K, xp.ones((*K.shape[:-1], 1), dtype=bool)], axis=-1)
-    return xp.all(xp.take(mastered, sparse, axis=-1), axis=-1)
+    return mastered.take(sparse, axis=-1).all(axis=-1)
 
 
 def frontier(mask: Any, previous_mask: Any) -> Any:

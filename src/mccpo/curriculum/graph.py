@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -15,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mccpo.curriculum import gate
-from mccpo.curriculum.formats import paths as formats
-from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph, arrow, fault_in_name
+from mccpo.curriculum.formats.files import read_raw, write_raw
+from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph
+from mccpo.curriculum.validation import (
+    REPAIR,
+    check_edges,
+    check_names,
+    demand_by_name,
+    topological_order,
+)
 from mccpo.errors import InputError
-
-DEFAULT_DEMAND = 0.5
-"""The demand of a concept for which none is given: the middle of the scale."""
 
 
 class Prerequisites(NamedTuple):
@@ -56,11 +58,11 @@ class Curriculum:
         pairs = [(str(prerequisite), str(concept)) for prerequisite, concept in edges]
         stated = None if concepts is None else [str(name) for name in concepts]
         names = list(dict.fromkeys(name for pair in pairs for name in pair)) if stated is None else stated
-        _check_names(names)
-        _check_edges(pairs, names)
-        order = _topological_order(names, pairs)
+        check_names(names)
+        check_edges(pairs, names)
+        order = topological_order(names, pairs)
         position = {name: index for index, name in enumerate(order)}
-        values = _demand_by_name(demand, names, ordered=stated is not None)
+        values = demand_by_name(demand, names, ordered=stated is not None)
         array = np.array([values[name] for name in order], dtype=np.float64) + 0.0  # so that -0.0 equals 0.0
         array.setflags(write=False)
         pairs.sort(key=lambda pair: (position[pair[1]], position[pair[0]]))
@@ -102,17 +104,17 @@ class Curriculum:
         try:
             return cls(dict.fromkeys(raw.edges), rows, raw.demand)
         except InputError as error:
-            graph_fault = error.fix == _REPAIR
+            graph_fault = error.fix == REPAIR
             raise InputError(f"{raw.source}: {error.what}", fix=fix if graph_fault else error.fix) from error
 
     @classmethod
     def read(cls, path: str | Path) -> Curriculum:
         """Reads a curriculum from a JSON, CSV, TSV or GraphML file (each also as `.gz`)."""
-        return cls.from_raw(formats.read_raw(path))
+        return cls.from_raw(read_raw(path))
 
     def write(self, path: str | Path) -> None:
         """Writes the curriculum in the format that the suffix names, whole or not at all."""
-        formats.write_raw(self.to_raw(), path)
+        write_raw(self.to_raw(), path)
 
     def to_raw(self) -> RawGraph:
         """The curriculum as rows, in the order of `concepts`."""
@@ -143,13 +145,13 @@ class Curriculum:
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Everything that must come before a concept, directly or not, in the order of `concepts`."""
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = [self.concepts[self.index(name)]]
         while waiting:
-            fresh = [need for need in self._needs[waiting.pop()] if need not in found]
-            found.update(fresh)
+            fresh = [need for need in self._needs[waiting.pop()] if need not in reached]
+            reached.update(fresh)
             waiting.extend(fresh)
-        return tuple(concept for concept in self.concepts if concept in found)
+        return tuple(concept for concept in self.concepts if concept in reached)
 
     @cached_property
     def prerequisites(self) -> Prerequisites:
@@ -190,7 +192,7 @@ class Curriculum:
         needs: dict[str, list[str]] = {name: [] for name in self.concepts}
         for prerequisite, concept in self.edges:
             needs[concept].append(prerequisite)
-        return {name: tuple(found) for name, found in needs.items()}
+        return {name: tuple(prerequisites) for name, prerequisites in needs.items()}
 
     @cached_property
     def _padded(self) -> npt.NDArray[np.int32]:
@@ -228,82 +230,3 @@ class Curriculum:
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt rather than copied: a cached hash of strings is wrong in another process.
         return (Curriculum, (self.edges, self.concepts, self.demand.tolist()))
-
-
-_REPAIR = "run `mccpo curriculum check FILE --repair OUT`"
-
-
-def _check_names(names: Sequence[str]) -> None:
-    if not names:
-        raise InputError("the curriculum has no concepts", fix="name at least one")
-    seen: set[str] = set()
-    for name in names:
-        if fault := fault_in_name(name):
-            raise InputError(f"the concept name {name!r} {fault}", fix="give it a readable name")
-        if name in seen:
-            raise InputError(f"concept {name!r} is listed twice", fix="list each concept once")
-        seen.add(name)
-
-
-def _check_edges(edges: Sequence[Edge], names: Sequence[str]) -> None:
-    known, seen = set(names), set[Edge]()
-    for edge in edges:
-        for name in edge:
-            if name not in known:
-                raise InputError(
-                    f"the edge {arrow(*edge)} names {name!r}, which is not among the concepts",
-                    fix="add it to the concepts or drop the edge",
-                )
-        if edge[0] == edge[1]:
-            raise InputError(f"concept {edge[0]!r} is its own prerequisite", fix=_REPAIR)
-        if edge in seen:
-            raise InputError(f"the edge {arrow(*edge)} is given twice", fix="give each edge once")
-        seen.add(edge)
-
-
-def _topological_order(names: Sequence[str], edges: Sequence[Edge]) -> list[str]:
-    """The order in which the first concept in the given order whose prerequisites are all placed always comes next."""
-    position = {name: index for index, name in enumerate(names)}
-    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(len(names)), ()))
-    for prerequisite, concept in edges:
-        sorter.add(position[concept], position[prerequisite])
-    try:
-        sorter.prepare()
-    except CycleError as error:
-        cycle: list[int] = error.args[1][:-1]
-        start = cycle.index(min(cycle))
-        path = [names[index] for index in (*cycle[start:], *cycle[: start + 1])]
-        raise InputError(f"the prerequisites form a cycle, {arrow(*path)}", fix=_REPAIR) from None
-    order: list[str] = []
-    waiting: list[int] = []
-    while sorter.is_active():
-        for index in sorter.get_ready():
-            heapq.heappush(waiting, index)
-        index = heapq.heappop(waiting)
-        sorter.done(index)
-        order.append(names[index])
-    return order
-
-
-def _demand_by_name(
-    demand: Mapping[str, float] | Sequence[float] | npt.NDArray[np.floating[Any]] | None,
-    names: Sequence[str],
-    *,
-    ordered: bool,
-) -> dict[str, float]:
-    values = dict.fromkeys(names, DEFAULT_DEMAND)
-    if demand is None:
-        return values
-    if not isinstance(demand, Mapping):
-        if not ordered:
-            raise InputError("a list of demands has no order to follow", fix="give `concepts` too, or a mapping")
-        if len(demand) != len(names):
-            raise InputError(f"there are {len(demand)} demands for {len(names)} concepts", fix="give one for each")
-        demand = dict(zip(names, (float(value) for value in demand), strict=True))
-    for name, value in demand.items():
-        if name not in values:
-            raise InputError(f"a demand is given for {name!r}, which is not a concept", fix="add it or drop the demand")
-        if not 0.0 <= float(value) <= 1.0:
-            raise InputError(f"the demand of {name!r} is {value}", fix="give a number from 0 to 1")
-        values[name] = float(value)
-    return values

@@ -1,17 +1,26 @@
-"""The CMDP: its contract and the environments."""
+"""The CMDP: its contract, the registry and the environments."""
 
+from mccpo.env.autoreset import AutoReset, autoreset_step
 from mccpo.env.budgets import check_budgets
+from mccpo.env.building import JUDGE_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.conditioned import Conditioned, at_kappa
-from mccpo.env.contract import Environment, FiniteEnvironment, Observation, TimeStep
-from mccpo.env.description import describe_environment, rebuild_environment
-from mccpo.env.finite.chain import Chain
-from mccpo.env.finite.gate import Gate
-from mccpo.env.finite.random_finite import RandomFinite
-from mccpo.env.registry import ENVIRONMENTS, make
+from mccpo.env.contract import Environment, FiniteEnvironment, Observation, ObservationField, TimeStep
+from mccpo.env.description import describe_environment
+from mccpo.env.finite import BinaryMastery, BinaryState, Chain, Gate, RandomFinite
+from mccpo.env.registry import (
+    EnvironmentEntry,
+    UnknownEnvironment,
+    check_environment_name,
+    environment_entry,
+    environment_names,
+    needs_data,
+    registered,
+)
+from mccpo.env.registry import register as register_environment
 from mccpo.env.tutor import (
-    ACTIVITIES,
+    EVERYONE,
     GROUPS,
-    Activity,
     Estimated,
     Group,
     PreparedJudge,
@@ -22,38 +31,62 @@ from mccpo.env.tutor import (
     TutorActivities,
     TutorBKT,
     TutorGoal,
+    Tutoring,
     TutorState,
     cut,
+    posterior,
 )
+from mccpo.policy import ACTIVITIES, PRACTICE, Activity
 
 __all__ = [
     "ACTIVITIES",
-    "ENVIRONMENTS",
+    "EVERYONE",
     "GROUPS",
+    "JUDGE_FILE",
+    "PRACTICE",
+    "TUTOR_FILE",
     "Activity",
+    "AutoReset",
+    "BinaryMastery",
+    "BinaryState",
     "Chain",
+    "ConceptGraph",
     "Conditioned",
     "Environment",
+    "EnvironmentEntry",
     "Estimated",
     "FiniteEnvironment",
     "Gate",
     "Group",
     "Observation",
+    "ObservationField",
     "PreparedJudge",
     "PreparedTutor",
     "RandomCurricula",
     "RandomFinite",
     "TimeStep",
+    "TrainTest",
     "Tutor",
     "Tutor25",
     "TutorActivities",
     "TutorBKT",
     "TutorGoal",
     "TutorState",
+    "Tutoring",
+    "UnknownEnvironment",
     "at_kappa",
+    "autoreset_step",
     "check_budgets",
+    "check_environment_name",
     "cut",
     "describe_environment",
+    "environment_entry",
+    "environment_names",
     "make",
+    "needs_data",
+    "posterior",
     "rebuild_environment",
+    "register_environment",
+    "registered",
+    "train_and_test",
 ]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, TimeStep
+from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
 
 
@@ -22,11 +22,11 @@ class ConditionedState(NamedTuple):
 
 
 class Conditioned(Environment[ConditionedState]):
-    """An environment whose observation ends with κ, the share of the budgets that its learner is granted.
+    """An environment whose learners each have a share κ of the budgets, which is one more field of the observation.
 
-    At reset κ is one of `levels`, each as likely as another. With `relative`, costs
-    come divided by κ: those of every learner are then held to the same budgets, whichever κ it has, and what meets the
-    budgets d in these costs meets κ·d in the costs as they are.
+    The field is called `kappa` and comes last. At reset κ is one of `levels`, each as likely as another. With
+    `relative`, costs come divided by κ: those of every learner are then held to the same budgets, whichever κ it has,
+    and what meets the budgets d in these costs meets κ·d in the costs as they are.
     """
 
     env: Environment[Any]
@@ -45,24 +45,31 @@ class Conditioned(Environment[ConditionedState]):
         self.levels = jnp.asarray(levels, jnp.float32)
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # what is wrapped says, so here it is no constant of the class
+    def name(self) -> str:
         return self.env.name
 
     @property
-    def cost_names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def cost_names(self) -> tuple[str, ...]:
         return self.env.cost_names
 
     @property
-    def constrained(self) -> tuple[str, ...]:  # type: ignore[override]
+    def constrained(self) -> tuple[str, ...]:
         return self.env.constrained
 
     @property
-    def filter(self) -> Filter:  # type: ignore[override]
+    def filter(self) -> Filter:
         return self.env.filter
 
     @property
-    def num_features(self) -> int:
-        return self.env.num_features + 1
+    def observation_fields(self) -> dict[str, ObservationField]:
+        return {**self.env.observation_fields, "kappa": ObservationField()}
+
+    @property
+    def unwrapped(self) -> Environment[Any]:
+        return self.env.unwrapped
+
+    def last_answer(self, state: ConditionedState) -> Bool[Array, ...] | None:
+        return self.env.last_answer(state.learner)
 
     @property
     def hack(self) -> Bool[np.ndarray, " actions"]:

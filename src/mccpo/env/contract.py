@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import abc
-from typing import Generic, Literal, NamedTuple, TypeVar
+import inspect
+from collections.abc import Mapping
+from math import prod
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mccpo.env.concept_graph import ConceptGraph
+from mccpo.errors import InputError
 
 StateT = TypeVar("StateT")
 Filter = Literal["block", "renormalise"]
@@ -18,12 +24,35 @@ class Observation(NamedTuple):
 
     **Fields:**
 
-    - `features`: the learner's state as numbers from 0 to 1, the same length in every state.
-    - `action_mask`: true where a masked policy may act: the ready concepts, and actions that need no mastery.
+    - `features`, float32 of shape (`num_features`,): the learner's state as numbers from 0 to 1. Its parts, their order
+      and their sizes are the same in every state: `Environment.observation_fields` names them.
+    - `action_mask`, bool of shape (`num_actions`,): true where a masked policy may act: the ready concepts, and actions
+      that need no mastery. It is never all false.
+
+    A batch of observations has one more axis: rollouts have it last, `vmap` puts it first by default.
     """
 
     features: Float[Array, " features"]
     action_mask: Bool[Array, " actions"]
+
+
+class ObservationField(NamedTuple):
+    """A named part of `Observation.features`.
+
+    **Fields:**
+
+    - `shape`: () of one number, (n,) of n numbers.
+    - `per_concept`: whether each concept has the same share of these numbers, concept after concept in the
+      curriculum's order. Else they are about the learner as a whole.
+    """
+
+    shape: tuple[int, ...] = ()
+    per_concept: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many numbers the part has."""
+        return prod(self.shape)
 
 
 class TimeStep(NamedTuple, Generic[StateT]):
@@ -57,18 +86,78 @@ class Environment(eqx.Module, Generic[StateT]):
     and nothing else happens. A filter that blocks an action executes it; no policy chooses it.
     """
 
-    name: eqx.AbstractClassVar[str]
     action_names: eqx.AbstractVar[tuple[str, ...]]
-    cost_names: eqx.AbstractClassVar[tuple[str, ...]]
-    constrained: eqx.AbstractClassVar[tuple[str, ...]]
     horizon: eqx.AbstractVar[int]
     gamma: eqx.AbstractVar[float]
-    filter: eqx.AbstractClassVar[Filter]
 
     @property
     @abc.abstractmethod
+    def name(self) -> str:
+        """The name that it is registered under. A class variable where it is the same for all of a class."""
+
+    @property
+    @abc.abstractmethod
+    def cost_names(self) -> tuple[str, ...]:
+        """The costs, in the order of `TimeStep.costs`."""
+
+    @property
+    @abc.abstractmethod
+    def constrained(self) -> tuple[str, ...]:
+        """The costs that carry budgets."""
+
+    @property
+    @abc.abstractmethod
+    def filter(self) -> Filter:
+        """What a safety filter does with an action that it stops: execute the no-op, or draw among the others."""
+
+    @property
+    @abc.abstractmethod
+    def observation_fields(self) -> Mapping[str, ObservationField]:
+        """The parts of `Observation.features` by name, in the order in which they lie there."""
+
+    @property
     def num_features(self) -> int:
         """The length of `Observation.features`."""
+        return sum(field.size for field in self.observation_fields.values())
+
+    def view(self, features: Float[Array, ...], name: str, axis: int = 0) -> Float[Array, ...]:
+        """The part of `Observation.features` that `observation_fields` names.
+
+        `axis` is the one that the features lie on, counted from the front: the first in what rollouts have, where the
+        batch comes last. In its place the result has the shape of the field, so that one number has no axis there.
+        """
+        first = 0
+        for field_name, field in self.observation_fields.items():
+            if field_name == name:
+                part = slice(first, first + field.size) if field.shape else first
+                return features[(slice(None),) * axis + (part,)]
+            first += field.size
+        raise InputError(f"{self.name} shows no '{name}'", fix=f"choose from {', '.join(self.observation_fields)}")
+
+    @property
+    def concept_graph(self) -> ConceptGraph | None:
+        """What is known of the concepts that are taught; None where no concepts are."""
+        return None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What its class takes to build it again, by name: what it keeps of each parameter under that name."""
+        try:
+            return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        except AttributeError as error:
+            raise InputError(
+                f"{self.name} does not say what its parameter '{error.name}' was", fix="keep it in a field of that name"
+            ) from error
+
+    @property
+    def unwrapped(self) -> Environment[Any]:
+        """The environment inside all wrappers: itself, unless it is a wrapper."""
+        return self
+
+    def last_answer(self, state: StateT) -> Bool[Array, ...] | None:
+        """Whether the learner's last answer was right, as its record says; None where learners give no answers."""
+        del state
+        return None
 
     @property
     def num_actions(self) -> int:
@@ -107,6 +196,11 @@ class Environment(eqx.Module, Generic[StateT]):
     def observe(self, state: StateT) -> Observation:
         """What a policy sees in a state."""
 
+    @property
+    def estimates_readiness(self) -> bool:
+        """Whether the gate goes by an estimate, so that what is ready may not be so in truth."""
+        return type(self).truly_ready is not Environment.truly_ready
+
     def truly_ready(self, state: StateT) -> Bool[Array, " actions"]:
         """The actions that the learner is ready for in truth: what the policy sees, unless it sees an estimate."""
         return self.observe(state).action_mask
@@ -121,7 +215,14 @@ class Environment(eqx.Module, Generic[StateT]):
 
 
 class FiniteEnvironment(Environment[StateT]):
-    """An environment with so few states that each has a number, so that it can be solved exactly."""
+    """An environment with so few states that each has a number, so that it can be solved exactly.
+
+    `training_episodes` is how many episodes methods are trained for unless a user says otherwise, and
+    `episodes_per_update` how many of them go into one update.
+    """
+
+    training_episodes: ClassVar[int] = 200_000
+    episodes_per_update: ClassVar[int] = 40
 
     @property
     @abc.abstractmethod

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, parse_json, render_json
 from mccpo.env.contract import Environment
-from mccpo.env.registry import ENVIRONMENTS, make
+from mccpo.env.registry import entry_of
 from mccpo.env.tutor import Activity, Group
 
 _ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "groups": Group}
 
 
 def describe_environment(env: Environment[Any]) -> dict[str, Any]:
-    """The parameters of an environment, by name."""
-    known = inspect.signature(ENVIRONMENTS[env.name]).parameters
-    values = {name: _encode(getattr(env, name)) for name in known}
+    """The parameters of an environment, by name; `rebuild_environment` builds it again from them."""
+    entry_of(env)  # refuses what could not be built again
+    values = {name: _encode(value) for name, value in env.parameters.items()}
     if "curriculum" in values:
         values.pop("curriculum_seed", None)  # the curriculum itself says more
     return values
 
 
-def rebuild_environment(name: str, parameters: Mapping[str, Any]) -> Environment[Any]:
-    """The environment that was described."""
-    return make(name, **{key: decode(key, value) for key, value in parameters.items()})
+def decode(name: str, value: Any) -> Any:
+    """One parameter as the environment takes it."""
+    if name == "curriculum":
+        return Curriculum.from_raw(parse_json(json.dumps(value).encode(), "the curriculum"))
+    if name in _ROWS:
+        return tuple(_ROWS[name](**entry) for entry in value)
+    return value
 
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Curriculum):
-        return json.loads(json_format.render(value.to_raw()))
+        return json.loads(render_json(value.to_raw()))
     if isinstance(value, tuple):
         return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
-    return value
-
-
-def decode(name: str, value: Any) -> Any:
-    """One parameter as the environment takes it."""
-    if name == "curriculum":
-        return Curriculum.from_raw(json_format.parse(json.dumps(value).encode(), "the curriculum"))
-    if name in _ROWS:
-        return tuple(_ROWS[name](**entry) for entry in value)
     return value

@@ -1,105 +1,186 @@
-"""Environments by name."""
+"""Environments by name: ours, those that a user registers, and those that other packages add.
+
+An environment registers itself in its own file:
+
+    @register("tutor-15")
+    class Tutor(Tutoring): ...
+
+A package adds environments by entry points of the group `mccpo.environments`. Each leads to an `Environment` class, or
+to a function that makes one; either may carry the decorator as well. In its pyproject.toml:
+
+    [project.entry-points."mccpo.environments"]
+    my-course = "my_package.my_module:MyCourse"
+
+`mccpo.make`, Gymnasium and every command then know the name. A name of ours stays ours. A package is imported when one
+of its environments is asked for, so that one that cannot be imported is in nobody else's way.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeGuard, TypeVar
 
-import numpy as np
-
-from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Environment
-from mccpo.env.finite.chain import Chain
-from mccpo.env.finite.gate import Gate
-from mccpo.env.finite.random_finite import RandomFinite
-from mccpo.env.tutor import (
-    PreparedJudge,
-    PreparedTutor,
-    RandomCurricula,
-    Tutor,
-    Tutor25,
-    TutorActivities,
-    TutorBKT,
-    TutorGoal,
-)
-from mccpo.env.tutor.parameters import PER_CONCEPT
 from mccpo.errors import InputError
-from mccpo.files import read_json
 
-ENVIRONMENTS: dict[str, Callable[..., Environment[Any]]] = {
-    "gate": Gate,
-    "chain": Chain,
-    "random-finite": RandomFinite,
-    "tutor-15": Tutor,
-    "tutor-25": Tutor25,
-    "tutor-15-bkt": TutorBKT,
-    "tutor-15-activities": TutorActivities,
-    "tutor-15-goal": TutorGoal,
-    "random-curricula": RandomCurricula,
-    "prepared": PreparedTutor,
-    "prepared-judge": PreparedJudge,
-}
-TUTOR, JUDGE = "tutor.json", "judge.json"
-"""The files of a prepared folder that hold the environment to train in, and the one to judge by."""
+GROUP = "mccpo.environments"
+_OUR_PACKAGE = "mccpo."
+
+BuildT = TypeVar("BuildT", bound=Callable[..., Any])
 
 
-def make(name: str, **overrides: Any) -> Environment[Any]:
-    """Builds an environment by name, with its parameters overridden.
+class UnknownEnvironment(InputError):  # noqa: N818 - the call is at fault, not the program
+    """No environment of that name is registered here."""
 
-    The name may also be that of a folder that `mccpo prepare` made, or of an environment's file in it.
 
-    >>> make("gate", R=0.7).action_names
-    ('prog', 'next', 'hack')
+@dataclass(frozen=True)
+class EnvironmentEntry:
+    """What the registry knows of an environment.
+
+    **Fields:**
+
+    - `name`: by which it is asked for.
+    - `build`: its class, or a function that gives one; what it takes are the parameters of the environment.
+    - `test`: parameters that differ where policies are tested, if these are tested elsewhere than trained.
+    - `needs_data`: whether it is made from real data, in the folder that the parameter `data` names.
+    - `source`: the path of an entry point, empty for what this process registered itself.
     """
-    if name not in ENVIRONMENTS and is_file(name):
-        name, kept = _read(Path(name))
-        overrides = kept | overrides
-    if name not in ENVIRONMENTS:
-        raise InputError(f"unknown environment '{name}'", fix=_choice(name, list(ENVIRONMENTS)))
-    build = ENVIRONMENTS[name]
-    known = inspect.signature(build).parameters
-    for key, value in overrides.items():
-        if key not in known:
-            raise InputError(f"{name} has no parameter '{key}'", fix=_choice(key, list(known)))
-        _check_kind(name, key, value, known[key].default)
-    return build(**overrides)
+
+    name: str
+    build: Callable[..., Any]  # that it gives an Environment is checked when it is called
+    test: Mapping[str, Any] = field(default_factory=dict)
+    needs_data: bool = False
+    source: str = ""
+
+    @property
+    def doc(self) -> str:
+        """What it says of itself, for the docs."""
+        return inspect.getdoc(self.build) or ""
 
 
-def is_file(name: str) -> bool:
-    """Whether a name is that of a prepared folder or of an environment's file, by its looks or because it is there."""
-    return os.sep in name or name.endswith(".json") or (Path(name) / TUTOR).exists()
+_registered: dict[str, EnvironmentEntry] = {}
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    """The name and the parameters of an environment that a file holds."""
-    from mccpo.env.description import decode  # noqa: PLC0415 - it needs the names above
+def register(
+    name: str, *, test: Mapping[str, Any] | None = None, needs_data: bool = False
+) -> Callable[[BuildT], BuildT]:
+    """Registers the class or function below under a name. See `EnvironmentEntry` for what can be said of it."""
 
-    file = path / TUTOR if path.is_dir() else path
-    content = read_json(file, fix="name an environment, or a folder that `mccpo prepare` made")
+    def decorate(build: BuildT) -> BuildT:
+        taken = _registered.get(name)
+        if taken is not None and _path(taken.build) != _path(build):  # else its module was imported again
+            raise InputError(f"'{name}' is already registered, for {_path(taken.build)}", fix="choose another name")
+        _registered[name] = EnvironmentEntry(name, build, dict(test or {}), needs_data)
+        return build
+
+    return decorate
+
+
+def registered() -> dict[str, EnvironmentEntry]:
+    """What this process has registered, in the order of names, those that need data last. Imports nothing."""
+    return dict(sorted(_registered.items(), key=lambda item: (item[1].needs_data, item[0])))
+
+
+def environment_names() -> list[str]:
+    """Every name that there is: what is registered, then what other packages add. Imports none of them."""
+    return [*registered(), *_points()]
+
+
+def check_environment_name(name: str) -> None:
+    """Refuses a name that no environment has."""
+    if name not in _registered and name not in _points():
+        raise UnknownEnvironment(f"unknown environment '{name}'", fix=choice(name, environment_names()))
+
+
+def environment_entry(name: str) -> EnvironmentEntry:
+    """The entry of a name; the package of an entry point is imported now."""
+    if name in _registered:
+        return _registered[name]
+    check_environment_name(name)
+    return _entry(_points()[name])
+
+
+def needs_data(name: str) -> bool:
+    """Whether an environment is made from real data; one that is not to be had here is not."""
+    with suppress(InputError):
+        return environment_entry(name).needs_data
+    return False
+
+
+def class_entry(name: str) -> EnvironmentEntry:
+    """The entry of the environment class that calls itself so, under whichever name it is registered."""
     try:
-        return content["environment"], {key: decode(key, value) for key, value in content["parameters"].items()}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} does not describe an environment ({error!r})", fix="prepare it again") from error
+        return environment_entry(name)
+    except UnknownEnvironment:
+        for entry, calls_itself in _classes():
+            if calls_itself == name:
+                return entry
+        raise
 
 
-def _check_kind(name: str, key: str, value: Any, default: Any) -> None:
-    """Refuses a text where a number is due, a fraction where a whole number is, and a curriculum that is none."""
-    what = f"{name}: {key}"
-    if key == "curriculum" and not isinstance(value, Curriculum):
-        raise InputError(f"{what} is {value!r}", fix="name a file with --curriculum, or give Curriculum.read(path)")
-    if key in PER_CONCEPT and isinstance(value, list | tuple | np.ndarray):
-        return
-    if isinstance(default, int | float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise InputError(f"{what} is {value!r}", fix=f"give a number, such as {default}")
-    if isinstance(default, int) and not isinstance(value, int):
-        raise InputError(f"{what} is {value!r}", fix=f"give a whole number, such as {default}")
+def entry_of(env: Environment[Any]) -> EnvironmentEntry:
+    """The entry of an environment's own class, which builds it again from its parameters."""
+    with suppress(UnknownEnvironment):
+        if (entry := class_entry(env.name)).build is type(env):
+            return entry
+    raise InputError(
+        f"{_path(type(env))} is not registered as '{env.name}', so its parameters cannot be kept",
+        fix="register the class itself, by the decorator or by an entry point",
+    )
 
 
-def _choice(name: str, known: list[str]) -> str:
+def choice(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that is not known: the closest there is, and all there are."""
+    known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
     return f"{hint}choose from {', '.join(known)}"
+
+
+def _points() -> dict[str, EntryPoint]:
+    """Entry points by name, less those whose name is registered already."""
+    found = sorted(entry_points(group=GROUP), key=lambda point: (not point.value.startswith(_OUR_PACKAGE), point.name))
+    first = dict[str, EntryPoint]()
+    for point in found:
+        first.setdefault(point.name, point)
+    return {name: point for name, point in first.items() if name not in _registered}
+
+
+def _entry(point: EntryPoint) -> EnvironmentEntry:
+    try:
+        build = point.load()
+    except (Exception, SystemExit) as error:  # whatever a package does when it is imported
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        package = f"the package {point.dist.name}" if point.dist is not None else "its package"
+        raise InputError(
+            f"the environment '{point.name}' cannot be imported from {point.value} ({why})", fix=f"repair {package}"
+        ) from error
+    if not callable(build):
+        raise InputError(f"{point.value} makes no Environment", fix=f"let '{point.name}' name what makes one")
+    # Its own decorator may say more of it, under this name or another.
+    own = next((entry for entry in _registered.values() if entry.build is build), None)
+    entry = EnvironmentEntry(point.name, build) if own is None else own
+    return replace(entry, name=point.name, source=point.value)
+
+
+def _classes() -> Iterator[tuple[EnvironmentEntry, object]]:
+    """The entries of classes, each with what the class calls itself; imports what packages can be imported."""
+    yield from ((entry, entry.build.name) for entry in _registered.values() if _is_class(entry.build))
+    for point in _points().values():
+        with suppress(InputError):
+            entry = _entry(point)
+            if _is_class(entry.build):
+                yield entry, entry.build.name
+
+
+def _is_class(build: object) -> TypeGuard[type[Environment[Any]]]:
+    return isinstance(build, type) and issubclass(build, Environment)
+
+
+def _path(build: Any) -> str:
+    return f"{build.__module__}.{build.__qualname__}"

@@ -17,10 +17,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
-from scipy.optimize import brentq
-from scipy.special import logsumexp
-from scipy.stats import norm
 
 from mccpo.errors import InputError
 
@@ -49,7 +47,7 @@ def upper_bound(values: Float[np.ndarray, " episodes"], most: float, alpha: floa
 
     if short_of(_NEAR_1) < 0:  # too few values to exclude any mean
         return most
-    return most * float(brentq(short_of, shares.mean(), _NEAR_1, xtol=1e-12, rtol=1e-12))
+    return most * float(scipy.optimize.brentq(short_of, shares.mean(), _NEAR_1, xtol=1e-12, rtol=1e-12))
 
 
 def episodes_needed(values: Float[np.ndarray, " episodes"], most: float, limit: float, alpha: float) -> int | None:
@@ -67,11 +65,11 @@ def episodes_needed(values: Float[np.ndarray, " episodes"], most: float, limit: 
 def normal_bound(values: Float[np.ndarray, " episodes"], alpha: float) -> float:
     """What the normal distribution would give: no guarantee, for comparison."""
     error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
-    return float(values.mean()) + float(norm.ppf(1 - alpha)) * error
+    return float(values.mean()) + float(scipy.stats.norm.ppf(1 - alpha)) * error
 
 
 def _log_capital(shares: Float[np.ndarray, " episodes"], m: float) -> float:
-    return float(logsumexp(_LOG_WEIGHTS + len(shares) * _growth(shares, m)))
+    return float(scipy.special.logsumexp(_LOG_WEIGHTS + len(shares) * _growth(shares, m)))
 
 
 def _growth(shares: Float[np.ndarray, " episodes"], m: float) -> Float[np.ndarray, " bets"]:

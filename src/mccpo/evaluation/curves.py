@@ -15,18 +15,20 @@ from mccpo.errors import InputError
 class Curves:
     """Training curves of every method: `values[method][metric]` has one row per seed and one column per point.
 
-    `episodes` is the place of each point on the horizontal axis, increasing, counted in `unit`. A value that is not
-    finite means that the metric was undefined at that point, and leaves a gap in the line.
+    `trained` says how far training was at each point, increasing, counted in `unit`: episodes or steps. A value that is
+    not finite means that the metric was undefined at that point, and leaves a gap in the line.
     """
 
-    episodes: NDArray[np.floating | np.integer]
+    trained: NDArray[np.floating | np.integer]
     values: Mapping[str, Mapping[str, NDArray[np.floating]]]
     unit: str = "episodes"
 
     def __post_init__(self) -> None:
-        points = np.asarray(self.episodes)
+        points = np.asarray(self.trained)
         if points.ndim != 1 or points.size == 0 or not np.all(np.isfinite(points)) or np.any(np.diff(points) <= 0):
-            raise InputError("curves: episodes are not increasing numbers", fix="give one increasing value per point")
+            raise InputError(
+                f"curves: {self.unit} are not increasing numbers", fix="give one increasing value per point"
+            )
         for method, metrics in self.values.items():
             for metric, values in metrics.items():
                 shape = np.shape(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
@@ -19,23 +20,63 @@ RESAMPLES = 9_999
 _ROUNDING = 1e-12
 
 
-class Summary(TypedDict):
+class SummaryJson(TypedDict):
     """One metric over seeds, as it stands in the JSON of every command."""
 
     mean: float
     std: float
     per_seed: list[float]
-    ci: list[float]
-    iqm: float
+    ci: list[float] | None
+    iqm: float | None
 
 
-class Welch(TypedDict):
-    """One comparison of two methods; `None` where the samples leave a statistic undefined."""
+@dataclass(frozen=True)
+class Summary:
+    """One metric over seeds. `ci` and `iqm` are None only where a file does not state them."""
+
+    mean: float
+    std: float
+    per_seed: tuple[float, ...]
+    ci: tuple[float, float] | None
+    iqm: float | None
+
+    @property
+    def shown_std(self) -> float | None:
+        """The deviation over seeds; None for one seed, where ± 0 would claim a certainty that is not there."""
+        return self.std if len(self.per_seed) > 1 else None
+
+    def as_json(self) -> SummaryJson:
+        """The summary as JSON values."""
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "per_seed": list(self.per_seed),
+            "ci": None if self.ci is None else list(self.ci),
+            "iqm": self.iqm,
+        }
+
+
+class WelchJson(TypedDict):
+    """One comparison of two methods, as it stands in the JSON of every command."""
 
     t: float | None
     p: float | None
     cohens_d: float | None
     means: list[float]
+
+
+@dataclass(frozen=True)
+class Welch:
+    """One comparison of two methods; `None` where the samples leave a statistic undefined."""
+
+    t: float | None
+    p: float | None
+    cohens_d: float | None
+    means: tuple[float, ...]
+
+    def as_json(self) -> WelchJson:
+        """The comparison as JSON values."""
+        return {"t": self.t, "p": self.p, "cohens_d": self.cohens_d, "means": list(self.means)}
 
 
 def summarise(per_seed: Sequence[float] | NDArray[np.floating], *, key: int = 0) -> Summary:
@@ -47,13 +88,13 @@ def summarise(per_seed: Sequence[float] | NDArray[np.floating], *, key: int = 0)
     """
     values = _finite(per_seed, "per_seed")
     mean = float(values.mean())
-    return {
-        "mean": mean,
-        "std": _std(values),
-        "per_seed": [float(value) for value in values],
-        "ci": _interval(values, key),
-        "iqm": float(scipy.stats.trim_mean(values, 0.25)),
-    }
+    return Summary(
+        mean=mean,
+        std=_std(values),
+        per_seed=tuple(float(value) for value in values),
+        ci=_interval(values, key),
+        iqm=float(scipy.stats.trim_mean(values, 0.25)),
+    )
 
 
 def welch(a: Sequence[float] | NDArray[np.floating], b: Sequence[float] | NDArray[np.floating]) -> Welch:
@@ -64,22 +105,22 @@ def welch(a: Sequence[float] | NDArray[np.floating], b: Sequence[float] | NDArra
     and all three when a sample has a single value, whose variance is unknown.
     """
     first, second = _finite(a, "a"), _finite(b, "b")
-    means = [float(first.mean()), float(second.mean())]
+    means = float(first.mean()), float(second.mean())
     spread = [_std(first), _std(second)]
     if min(first.size, second.size) < 2 or max(spread) == 0.0:
-        return {"t": None, "p": None, "cohens_d": None, "means": means}
+        return Welch(t=None, p=None, cohens_d=None, means=means)
     # From the moments, because `ttest_ind` warns about precision whenever one of the samples is constant.
     outcome = scipy.stats.ttest_ind_from_stats(
         means[0], spread[0], first.size, means[1], spread[1], second.size, equal_var=False
     )
     freedom = first.size + second.size - 2
     pooled = np.sqrt(((first.size - 1) * spread[0] ** 2 + (second.size - 1) * spread[1] ** 2) / freedom)
-    return {
-        "t": float(outcome.statistic),
-        "p": float(outcome.pvalue),
-        "cohens_d": float((means[0] - means[1]) / pooled),
-        "means": means,
-    }
+    return Welch(
+        t=float(outcome.statistic),
+        p=float(outcome.pvalue),
+        cohens_d=float((means[0] - means[1]) / pooled),
+        means=means,
+    )
 
 
 def _finite(values: Sequence[float] | NDArray[np.floating], name: str) -> NDArray[np.float64]:
@@ -100,10 +141,10 @@ def _std(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1))
 
 
-def _interval(values: NDArray[np.float64], key: int) -> list[float]:
+def _interval(values: NDArray[np.float64], key: int) -> tuple[float, float]:
     mean = float(values.mean())
     if _std(values) == 0.0:
-        return [mean, mean]
+        return mean, mean
     outcome = scipy.stats.bootstrap(
         (values,),
         np.mean,
@@ -112,4 +153,4 @@ def _interval(values: NDArray[np.float64], key: int) -> list[float]:
         method="BCa",
         rng=np.random.default_rng(key),
     )
-    return [float(outcome.confidence_interval.low), float(outcome.confidence_interval.high)]
+    return float(outcome.confidence_interval.low), float(outcome.confidence_interval.high)

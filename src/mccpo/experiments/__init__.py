@@ -1,27 +1,46 @@
 """One file per table of the paper, the comparison of methods, and the folders that runs are kept in."""
 
-from collections.abc import Callable
-
-from mccpo.experiments import compare
-from mccpo.experiments.options import Options, Session
-from mccpo.experiments.paper import chain, gate, noise, random_finite, reward_gap, shaping, tutor
+from mccpo.experiments import certify, compare, evaluate, solve, train
+from mccpo.experiments.options import Options, Session, Stage, describe
+from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
+from mccpo.experiments.problem import BudgetedProblem, Problem, pose, pose_finite
+from mccpo.experiments.saved_policies import Policies, load_policies, read_policies, write_policies
 from mccpo.experiments.table import Produced
+from mccpo.experiments.tables import TABLES, TableEntry, register_table
 
-TABLES: dict[str, Callable[[Options, Session], Produced]] = {
-    "gate": gate.produce,
-    "reward-gap": reward_gap.produce,
-    "chain": chain.produce,
-    "random-finite": random_finite.produce,
-    "tutor-15": tutor.tutor_15,
-    "tutor-25": tutor.tutor_25,
-    "shaping": shaping.produce,
-    "noise": noise.produce,
-}
+# Each registers what it has, in the order in which `reproduce all` runs them.
+from mccpo.experiments.paper import gate  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import reward_gap  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import chain  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import random_finite  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import tutor  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import shaping  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import noise  # noqa: F401  # isort: skip
 
 FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
 """The tables from logs: see `mccpo.experiments.paper.from_logs`, imported on its own because it needs polars."""
 
-BY_EPISODES = {"gate": "gate", "reward-gap": "gate", "chain": "chain", "random-finite": "random-finite"}
-"""The tables whose length is counted in episodes, and the finite environment of each; that of others is in steps."""
-
-__all__ = ["BY_EPISODES", "FROM_LOGS", "TABLES", "Options", "Produced", "Session", "compare"]
+__all__ = [
+    "FROM_LOGS",
+    "TABLES",
+    "BudgetedProblem",
+    "Options",
+    "Policies",
+    "Problem",
+    "Produced",
+    "Session",
+    "Stage",
+    "TableEntry",
+    "certify",
+    "compare",
+    "describe",
+    "evaluate",
+    "load_policies",
+    "pose",
+    "pose_finite",
+    "read_policies",
+    "register_table",
+    "solve",
+    "train",
+    "write_policies",
+]

@@ -1,9 +1,9 @@
 """The release certificate: what fresh episodes prove of trained policies, at a stated confidence.
 
-For each policy and budget there is an upper confidence bound on the discounted cost (`mccpo.evaluation.bounds`: valid
-for any distribution of costs between 0 and the most that an episode can cost), and one on the share of steps that teach
-what the learner is not ready for. A union bound over all of them makes the confidence that of the certificate as a
-whole.
+For each policy and budget there is an upper confidence bound on the discounted cost (`mccpo.evaluation.upper_bound`:
+valid for any distribution of costs between 0 and the most that an episode can cost), and one on the share of steps that
+teach what the learner is not ready for. A union bound over all of them makes the confidence that of the certificate as
+a whole.
 
 Three things keep it honest. The union counts every policy of the method, even when one is asked about, so that whoever
 picks the policy that passed is covered. The n-th episode of a policy is always the same one, drawn from keys that its
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -29,17 +29,24 @@ from jaxtyping import Float
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.env import Environment
-from mccpo.env.tutor.estimation import Estimated
+from mccpo.env import Environment, Estimated
 from mccpo.errors import InputError, MccpoError
-from mccpo.evaluation.bounds import episodes_needed, normal_bound, upper_bound
+from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.options import Stage
+from mccpo.experiments.saved_policies import Policies
 from mccpo.files import dump_json, read_json
-from mccpo.methods import evaluate_neural
-from mccpo.methods.episodes import Episodes
-from mccpo.runs.policies import Policies, digest
+from mccpo.methods import Episodes
+from mccpo.runs import digest
+from mccpo.runs.results import (
+    CERTIFICATE_FORMAT,
+    Bound,
+    Certificate,
+    Correction,
+    PolicyBounds,
+    Readiness,
+    Seal,
+)
 
-FORMAT = "mccpo-certificate/1"
 DOCUMENT = "certificate.json"
 EPISODES = 10_000
 MOST_VIOLATIONS = 0.01
@@ -74,27 +81,8 @@ class Terms:
             raise InputError(f"the most violations are {self.most_violations}", fix="give a share from 0 to 1")
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """A mean, what it is with confidence at most, and what it may be; `normal` is what a normal bound would say."""
-
-    mean: float
-    bound: float
-    normal: float
-    budget: float | None
-    episodes_needed: int | None
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the bound is within the budget, where there is one."""
-        return None if self.budget is None else self.bound <= self.budget
-
-    def as_json(self) -> dict[str, Any]:
-        return {**vars(self), "passed": self.passed}
-
-
-def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], None] | None = None) -> dict[str, Any]:
-    """Plays fresh episodes with a method's policies, and says what they prove, as JSON has it."""
+def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], None] | None = None) -> Certificate:
+    """Plays fresh episodes with a method's policies, and says what they prove."""
     seeds = len(policies.parameters)
     if terms.policy is not None and not 0 <= terms.policy < seeds:
         raise InputError(f"there is no policy {terms.policy}", fix=f"choose from 0 to {seeds - 1}")
@@ -108,78 +96,70 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
     chosen = range(seeds) if terms.policy is None else [terms.policy]
     blocks = -(-terms.episodes // _BLOCK)
     stage = Stage(f"certifying {policies.part} {policies.method.name}", len(chosen) * blocks, _BLOCK * env.horizon)
-    found = []
-    for place, policy in enumerate(chosen):
+    bounds = []
+    for done, policy in enumerate(chosen):
         if progress is not None:
-            progress(stage, place * blocks)
-        seen = _play(env, policies, policy, terms.episodes)
-        found.append(_judge(env, policies, policy, seen, alpha, limit, structural=structural))
+            progress(stage, done * blocks)
+        episodes = _play(env, policies, policy, terms.episodes)
+        bounds.append(_bounds(env, policies, policy, episodes, alpha, limit, structural=structural))
     if progress is not None:
         progress(stage, stage.points)
-    return {
-        **_head(policies, terms, claims, alpha),
-        "passed": all(one["passed"] for one in found),
-        "budgets": {name: _worst({one["policy"]: one["budgets"][name] for one in found}) for name in policies.budgets},
-        "prerequisite": {**_prerequisite(found), "structural": structural, "reason": reason},
-        "policies": found,
-    }
+    return Certificate(
+        confidence=terms.confidence,
+        passed=all(policy.passed for policy in bounds),
+        budgets={name: _worst([(one.policy, one.budgets[name]) for one in bounds]) for name in policies.budgets},
+        prerequisite=replace(_all_readiness(bounds), structural=structural, reason=reason),
+        policies=tuple(bounds),
+        part=policies.part,
+        environment=policies.env.name,
+        method=policies.method.name,
+        episodes=terms.episodes,
+        estimation_error=terms.estimation_error,
+        correction=Correction(claims, confidence_of_each=1 - alpha),
+    )
 
 
-def shortfall(certificate: Mapping[str, Any]) -> str | None:
+def shortfall(certificate: Certificate) -> str | None:
     """What stands in the way of a certificate that did not pass: the claim that is furthest from its verdict."""
     claims = [
-        (f"{what} of policy {one['policy']}", claim)
-        for one in certificate["policies"]
-        for what, claim in [*one["budgets"].items(), ("the prerequisite violation rate", one["prerequisite"])]
-        if claim["passed"] is False
+        (f"{what} of policy {one.policy}", bound)
+        for one in certificate.policies
+        for what, bound in [*one.budgets.items(), ("the prerequisite violation rate", one.prerequisite)]
+        if bound.passed is False
     ]
     if not claims:
         return None
-    what, worst = max(claims, key=lambda claim: claim[1]["episodes_needed"] or math.inf)
+    what, worst = max(claims, key=lambda claim: claim[1].episodes_needed or math.inf)
     more = f" ({len(claims) - 1} more fail)" if len(claims) > 1 else ""
-    where = f"{what} is {worst['bound']:.5g} at most, above its limit {worst['budget']:.5g}{more}; "
-    if worst["episodes_needed"] is None:
-        return f"{where}its mean {worst['mean']:.5g} is not below the limit: no number of episodes will do"
-    return f"{where}its mean is {worst['mean']:.5g}: a verdict takes about {worst['episodes_needed']:,} episodes"
+    where = f"{what} is {worst.bound:.5g} at most, above its limit {worst.budget:.5g}{more}; "
+    if worst.episodes_needed is None:
+        return f"{where}its mean {worst.mean:.5g} is not below the limit: no number of episodes will do"
+    return f"{where}its mean is {worst.mean:.5g}: a verdict takes about {worst.episodes_needed:,} episodes"
 
 
-def write_certificate(run: Path, certificate: Mapping[str, Any]) -> dict[str, Any]:
+def write_certificate(run: Path, certificate: Certificate) -> Certificate:
     """Keeps a certificate, passed or not, in the folder of the run that it is about; gives it as it is kept."""
-    whole = {"format": FORMAT, "mccpo": __version__, "policies_sha256": digest(run), **certificate}
-    files.write_text(run / DOCUMENT, dump_json(whole, indent=2) + "\n")
-    return whole
+    sealed = replace(certificate, seal=Seal(__version__, digest(run)))
+    files.write_text(run / DOCUMENT, dump_json(sealed.as_json(), indent=2) + "\n")
+    return sealed
 
 
-def read_certificate(run: Path) -> dict[str, Any] | None:
+def read_certificate(run: Path) -> Certificate | None:
     """The certificate of a run, if there is one; one of other policies than the run's is refused."""
     path = run / DOCUMENT
     if not path.exists():
         return None
     fix = "run `mccpo certify` again"
-    found = read_json(path, fix=fix)
-    if found.get("format") != FORMAT or not isinstance(found.get("passed"), bool):
+    raw = read_json(path, fix=fix)
+    if raw.get("format") != CERTIFICATE_FORMAT or not isinstance(raw.get("passed"), bool):
         raise InputError(f"{path} is not a certificate", fix=fix)
-    if found.get("policies_sha256") != digest(run):
+    if raw.get("policies_sha256") != digest(run):
         raise InputError(f"{path} is about other policies than those of the run", fix=fix)
-    return found
-
-
-def show_in(table: Mapping[str, Any], certificate: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The results of a table with the certificate of one of its parts, where that is shown; None for any other part.
-
-    A table says of each part which setting shows it, with "" for those that it shows as a whole.
-    """
-    parts, settings = (table.get(key) or {} for key in ("parts", "settings"))
-    name = parts.get(str(certificate.get("part"))) if isinstance(parts, Mapping) else None
-    if name == "":
-        return {**table, "certificate": certificate}
-    if name not in settings:
-        return None
-    return {**table, "settings": {**settings, name: {**settings[name], "certificate": certificate}}}
+    return Certificate.parse(raw, str(path))
 
 
 def _seen_through(env: Environment[Any], sigma: float) -> Environment[Any]:
-    return Estimated(env, sigma=sigma) if sigma > 0 else env  # type: ignore[arg-type]  # it refuses what is no tutor
+    return Estimated(env, sigma=sigma) if sigma > 0 else env
 
 
 def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple[bool, str]:
@@ -188,7 +168,7 @@ def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple
         return False, "nothing confines the policy to what is ready"
     if sigma > 0:
         return False, f"the gate goes by mastery estimated with an error of σ = {sigma:g}, the count by the truth"
-    if type(env).truly_ready is not Environment.truly_ready:
+    if env.estimates_readiness:
         return False, "the gate goes by the environment's estimate of mastery, the count by what is mastered in truth"
     how = "mask gives no probability to" if policies.method.masked else "filter removes"
     return True, f"the {how} what is not ready, and the gate goes by the truth"
@@ -196,80 +176,77 @@ def _readiness(policies: Policies, env: Environment[Any], sigma: float) -> tuple
 
 def _play(env: Environment[Any], policies: Policies, policy: int, episodes: int) -> Episodes:
     """The first so many of a policy's episodes, which are the same whenever they are played."""
-    parameters = policies.parameters[None, policy : policy + 1]
-    first = int.from_bytes(hashlib.sha256(b"certify" + parameters.tobytes()).digest()[:4], "big")
-    blocks = [
-        evaluate_neural(env, [policies.method], parameters, episodes=_BLOCK, seed=(first + block) % 2**32)
-        for block in range(-(-episodes // _BLOCK))
-    ]
-    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, 0, ..., :episodes].astype(float), *blocks)
+    own = policies.parameters[policy].tobytes() or f"{policies.method.name} {policy}".encode()  # a rule has no numbers
+    first = int.from_bytes(hashlib.sha256(b"certify" + own).digest()[:4], "big")
+    alone = policies.policies.only(policy)
+    blocks = [alone.play(env, episodes=_BLOCK, seed=(first + block) % 2**32) for block in range(-(-episodes // _BLOCK))]
+    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, ..., :episodes].astype(float), *blocks)
 
 
-def _judge(
+def _bounds(
     env: Environment[Any],
     policies: Policies,
     policy: int,
-    seen: Episodes,
+    episodes: Episodes,
     alpha: float,
     most_violations: float | None,
     *,
     structural: bool,
-) -> dict[str, Any]:
-    violations, steps = int(seen.untrue.sum()), int(seen.length.sum())
+) -> PolicyBounds:
+    violations, steps = int(episodes.untrue.sum()), int(episodes.length.sum())
     if structural and violations:
         raise MccpoError(f"policy {policy} taught what was not ready {violations} times, through its mask or filter")
+    most_of = zip(env.cost_names, env.cost_bounds * env.discounted_horizon, strict=True)
     budgets = {
-        name: _bounded(np.asarray(seen.costs[at]), float(most), limit, alpha).as_json()
-        for at, (name, most) in enumerate(zip(env.cost_names, env.cost_bounds * env.discounted_horizon, strict=True))
-        if (limit := _reachable(policies.budgets.get(name), float(most))) is not None
+        name: _bound(np.asarray(episodes.costs[at]), float(most), budget, alpha)
+        for at, (name, most) in enumerate(most_of)
+        if (budget := _reachable(policies.budgets.get(name), float(most))) is not None
     }
-    rate = _bounded(np.asarray(seen.untrue / seen.length), 1.0, most_violations, alpha)
     if structural:
-        rate = Bounded(0.0, 0.0, 0.0, most_violations, None)
-    verdicts = [*(claim["passed"] for claim in budgets.values()), rate.passed]
-    return {
-        "policy": policy,
-        "passed": False not in verdicts,
-        "budgets": budgets,
-        "prerequisite": {**rate.as_json(), "violations": violations, "steps": steps},
-    }
+        rate = Bound(0.0, 0.0, 0.0, most_violations, None, _within(0.0, most_violations))
+    else:
+        rate = _bound(np.asarray(episodes.untrue / episodes.length), 1.0, most_violations, alpha)
+    verdicts = [*(bound.passed for bound in budgets.values()), rate.passed]
+    readiness = Readiness(**vars(rate), violations=violations, steps=steps)
+    return PolicyBounds(policy, False not in verdicts, budgets, readiness)
 
 
-def _bounded(values: Float[np.ndarray, " episodes"], most: float, budget: float | None, alpha: float) -> Bounded:
+def _bound(values: Float[np.ndarray, " episodes"], most: float, budget: float | None, alpha: float) -> Bound:
     widest = most * (1 + _ROUNDING)
-    return Bounded(
+    bound = upper_bound(values, widest, alpha)
+    return Bound(
         mean=float(values.mean()),
-        bound=upper_bound(values, widest, alpha),
+        bound=bound,
         normal=normal_bound(values, alpha),
         budget=budget,
         episodes_needed=None if budget is None else episodes_needed(values, widest, budget, alpha),
+        passed=_within(bound, budget),
     )
 
 
+def _within(bound: float, budget: float | None) -> bool | None:
+    """Whether a bound is within its budget, where there is one."""
+    return None if budget is None else bound <= budget
+
+
 def _reachable(budget: float | None, most: float) -> float | None:
-    """A budget as it is judged everywhere: one of 0 up to a thousandth of the most, since 0 is never reached."""
+    """A budget as every evaluation takes it: one of 0 up to a thousandth of the most, since 0 is never reached."""
     return 1e-3 * most if budget == 0 else budget
 
 
-def _worst(claims: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    """Of the same claim about several policies, the one with the highest bound."""
-    policy = max(claims, key=lambda policy: claims[policy]["bound"])
-    return {**claims[policy], "policy": policy}
+AnyBound = TypeVar("AnyBound", bound=Bound)
 
 
-def _prerequisite(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    claims = {one["policy"]: one["prerequisite"] for one in found}
-    counted = {what: sum(claim[what] for claim in claims.values()) for what in ("violations", "steps")}
-    return {**_worst(claims), **counted}
+def _worst(bounds: Sequence[tuple[int, AnyBound]]) -> AnyBound:
+    """Of the bounds of several policies on the same thing, the highest."""
+    policy, worst = max(bounds, key=lambda pair: pair[1].bound or 0.0)
+    return replace(worst, policy=policy)
 
 
-def _head(policies: Policies, terms: Terms, claims: int, alpha: float) -> dict[str, Any]:
-    return {
-        "part": policies.part,
-        "environment": policies.env.name,
-        "method": policies.method.name,
-        "confidence": terms.confidence,
-        "episodes": terms.episodes,
-        "estimation_error": terms.estimation_error,
-        "correction": {"kind": "union bound", "claims": claims, "confidence_of_each": 1 - alpha},
-    }
+def _all_readiness(bounds: Sequence[PolicyBounds]) -> Readiness:
+    counted = [one.prerequisite for one in bounds]
+    return replace(
+        _worst([(one.policy, one.prerequisite) for one in bounds]),
+        violations=sum(one.violations or 0 for one in counted),
+        steps=sum(one.steps or 0 for one in counted),
+    )

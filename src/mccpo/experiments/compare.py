@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, front, solve
-from mccpo.experiments import feasibility, neural
+from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
-from mccpo.experiments.finite import DEFAULT_KAPPA, Outcome, Task, pose, run, tests
+from mccpo.experiments.finite import Outcome, run, tests
 from mccpo.experiments.options import Options, Session, describe, kappa_text
+from mccpo.experiments.problem import DEFAULT_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
-    NOTE_JUDGED,
+    NOTE_EVALUATED,
     Produced,
     description,
     front_points,
@@ -22,9 +25,10 @@ from mccpo.experiments.table import (
     neural_protocol,
     paper_points,
     protocol,
-    setting,
+    solved_setting,
 )
-from mccpo.methods import method_spec
+from mccpo.methods import sees_budgets
+from mccpo.runs.results import BudgetLevel, FrontPoint, Results, Setting, TradeOff, UnmetBudgets
 
 FRONT_POINTS = 21
 
@@ -34,9 +38,9 @@ def check(environment: str, options: Options) -> None:
     env = make(environment, **options.parameters)
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
-        options.plan(environment)
+        options.plan(env)
         for kappa in options.kappa or (None,):
-            pose(env, kappa=kappa, budgets=options.budgets)
+            pose_finite(env, kappa=kappa, budgets=options.budgets)
     else:
         options.neural_plan(environment)
         check_budgets(env.cost_names, options.budgets)
@@ -44,100 +48,106 @@ def check(environment: str, options: Options) -> None:
 
 def produce(environment: str, options: Options, session: Session) -> Produced:
     """Trains and evaluates the methods on an environment; several κ give a front for each method."""
-    env = make(environment, **options.parameters)
+    return compare_on(environment, make(environment, **options.parameters), options, session)
+
+
+def compare_on(name: str, env: Environment[Any], options: Options, session: Session) -> Produced:
+    """The same on an environment that is made already; `name` is what its table is called."""
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
-        return _finite(environment, env, options, session)
-    return _neural(environment, env, options, session)
+        return _finite(name, env, options, session)
+    return _neural(name, env, options, session)
 
 
 def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
-    tasks = [pose(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
-    plan = options.plan(environment)
+    tasks = [pose_finite(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
+    plan = options.plan(env)
     outcomes: list[Outcome] = []
     for kappa, task in zip(levels, tasks, strict=True):
         names = _methods_at(options, first=not outcomes)
         label = _label(environment, kappa)
         outcomes.append(run(task, names, plan, label, session) if names else outcomes[0].without_rows())
     kappa = levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA
-    results = {
-        **_head(environment, env, kappa, protocol(plan, **_shown(env, options))),
-        **setting(tasks[0], outcomes[0], {}, {}),
-        "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes),
-        "front_optimum": _front(tasks[0]),
-        "notes": [NOTE_AVERAGED],
-    }
+    results = Results(
+        table=environment,
+        title=_title(environment),
+        settings=(solved_setting("", tasks[0], outcomes[0], {}, {}),),
+        protocol=protocol(plan, **_shown(env, options)),
+        environment=description(env),
+        tests=tests(outcomes[0].rows),
+        notes=(NOTE_AVERAGED,),
+        level=BudgetLevel(kappa),
+        tradeoff=TradeOff(fronts(options.methods, levels, outcomes), optimum=_front(tasks[0])),
+    )
     return Produced(results, {environment: outcomes[0].curves})
 
 
 def _neural(environment: str, env: Environment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     plan = options.neural_plan(environment)
-    anchored = neural.anchor(env, options, session)
+    problem = pose_neural(env, options, session)
     # A rule may loosen the κ that nobody asked for, but neither a κ nor a budget that somebody did.
-    numbers = anchored.budgets(levels[0], options.budgets) if options.kappa else options.budgets
-    asked = rules.translate(options.requirements, env, anchored.anchor.costs, numbers, anchored.budgets(None, {}))
+    numbers = problem.budgets(levels[0], options.budgets) if options.kappa else options.budgets
+    asked = rules.translate(options.requirements, env, problem.anchor.costs, numbers, problem.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
     outcomes: list[Outcome] = []
-    reasons: list[dict[str, Any]] = []
+    unmet: list[UnmetBudgets | None] = []
     for kappa in levels:
         names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
-        budgets = anchored.budgets(kappa, given)
-        found = neural.run(anchored, names, budgets, label, session) if names else outcomes[0].without_rows()
-        outcomes.append(found)
-        reasons.append(feasibility.examine(anchored, found.rows, budgets, label, session))
-    kappa = neural.DEFAULT_KAPPA if levels[0] is None else levels[0]
-    results = {
-        **_head(environment, env, kappa, neural_protocol(plan, **_shown(env, options))),
-        "budgets": anchored.budgets(levels[0], given),
-        "requirements": asked.explanations,
-        "parts": {_label(environment, kappa): "" for kappa in levels},
-        "rows": outcomes[0].rows,
-        "optimum": None,
-        "paper": {},
-        "verdicts": {},
-        **outcomes[0].shown(),
-        **reasons[0],
-        "tests": tests(outcomes[0].rows),
-        "fronts": fronts(options.methods, levels, outcomes, [{}, *reasons[1:]]),  # the first is told above
-        "paper_points": paper_points(environment, options),
-        "notes": [NOTE_JUDGED],
-    }
-    return Produced(results, {environment: outcomes[0].curves})
+        budgets = problem.budgets(kappa, given)
+        outcome = measuring.run(problem, names, budgets, label, session, kappa) if names else outcomes[0].without_rows()
+        outcomes.append(outcome)
+        unmet.append(feasibility.examine(problem, outcome.rows, budgets, label, session))
+    first = outcomes[0]
+    shown = Setting(
+        name="",
+        budgets=problem.budgets(levels[0], given),
+        rows=first.rows,
+        supplement=replace(first.supplement(), unmet=unmet[0]),
+    )
+    # Why the budgets of the first level were not met is told by the setting, so its points leave it out.
+    traced = fronts(options.methods, levels, outcomes, [None, *unmet[1:]])
+    results = Results(
+        table=environment,
+        title=_title(environment),
+        settings=(shown,),
+        protocol=neural_protocol(plan, **_shown(env, options)),
+        environment=description(env),
+        tests=tests(first.rows),
+        notes=(NOTE_EVALUATED,),
+        level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None else levels[0]),
+        requirements=asked.explanations,
+        parts={_label(environment, kappa): "" for kappa in levels},
+        tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
+    )
+    return Produced(results, {environment: first.curves})
 
 
-def _shown(env: Environment[Any], options: Options) -> dict[str, Any]:
+def _shown(env: Environment[Any], options: Options) -> Mapping[str, object]:
     return {"gamma": env.gamma, "horizon": env.horizon} | describe(options.parameters)
 
 
 def _methods_at(options: Options, *, first: bool) -> tuple[str, ...]:
     """A method without multipliers does not see the budgets: it is trained once, with the first."""
-    return tuple(name for name in options.methods if first or method_spec(name).constrained)
+    return tuple(name for name in options.methods if first or sees_budgets(name))
 
 
 def _label(environment: str, kappa: float | None) -> str:
     return environment if kappa is None else f"{environment} {kappa_text(kappa)}"
 
 
-def _head(environment: str, env: Environment[Any], kappa: float | None, how: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "table": environment,
-        "title": f"The methods on {environment}",
-        "protocol": how,
-        "environment": description(env),
-        "kappa": kappa,
-    }
+def _title(environment: str) -> str:
+    return f"The methods on {environment}"
 
 
-def _front(task: Task) -> list[dict[str, float]]:
+def _front(task: BudgetedProblem) -> tuple[FrontPoint, ...]:
     """The exact front: over the one budget there is, or over a common scaling of several."""
     if len(task.budgets) == 1:
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))
     solutions = []
     for scale in np.linspace(0.1, 2.0, FRONT_POINTS):
-        found = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
-        if not isinstance(found, Infeasible):
-            solutions.append((float(scale), found))
+        optimum = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
+        if not isinstance(optimum, Infeasible):
+            solutions.append((float(scale), optimum))
     return front_points(task, solutions)

@@ -1,18 +1,20 @@
-"""Saved policies judged again, on episodes that had no part in training, selection or the run's own tables."""
+"""Saved policies evaluated again, on episodes that had no part in training, selection or the run's own tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mccpo.env import Environment
 from mccpo.errors import InputError
-from mccpo.experiments import neural
 from mccpo.experiments.finite import tests
+from mccpo.experiments.problem import ANCHOR, worth
+from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
-from mccpo.methods.episodes import EVALUATION_EPISODES
-from mccpo.runs.policies import Policies
+from mccpo.experiments.worth import evaluated
+from mccpo.methods import EVALUATION_EPISODES, OURS
+from mccpo.runs.results import Results, Setting
 
 NOTE_FRESH = (
     "Every row is a mean over episodes that were played for this table alone, of the policies that the run keeps. "
@@ -27,83 +29,100 @@ NOTE_SAME = (
 )
 
 
-def choose(found: Sequence[Policies], method: str | None, part: str | None) -> list[Policies]:
+def choose(saved: Sequence[Policies], method: str | None, part: str | None) -> list[Policies]:
     """The policies of a part and a method, where they are named."""
     for what, name, known in (
-        ("part", part, dict.fromkeys(one.part for one in found)),
-        ("method", method, dict.fromkeys(one.method.name for one in found)),
+        ("part", part, dict.fromkeys(policies.part for policies in saved)),
+        ("method", method, dict.fromkeys(policies.method.name for policies in saved)),
     ):
         if name is not None and name not in known:
             raise InputError(f"the run has no {what} '{name}'", fix=f"choose from {', '.join(known)}")
-    chosen = [one for one in found if part in (None, one.part) and method in (None, one.method.name)]
+    chosen = [
+        policies for policies in saved if part in (None, policies.part) and method in (None, policies.method.name)
+    ]
     if not chosen:
         raise InputError(f"{part} has no policies of {method}", fix="choose another part or method")
     return chosen
 
 
+def preferred(methods: Iterable[str]) -> str:
+    """The method that is meant where none is named: ours, or the only one there is."""
+    names = list(dict.fromkeys(methods))
+    if OURS in names or len(names) != 1:
+        return OURS
+    return names[0]
+
+
 def evaluate(
-    found: Sequence[Policies],
+    saved: Sequence[Policies],
     *,
     episodes: int = EVALUATION_EPISODES,
     seed: int | None = None,
     on: Environment[Any] | None = None,
     beside: Sequence[Policies] = (),
-) -> list[dict[str, Any]]:
+) -> list[Results]:
     """A table for each environment, in the shape of `compare`'s; without a seed, of another than the run's.
 
-    With `on`, the policies are judged there instead of where they were trained. The unconstrained policies that
+    With `on`, the policies are evaluated there instead of where they were trained. The unconstrained policies that
     budgets then refer to are looked for among these and those `beside` them.
     """
     if not 1 <= episodes <= 10**6:
         raise InputError(f"episodes is {episodes}", fix="give a whole number from 1 to 1000000")
-    drawn = (found[0].seed + 1) % 2**32 if seed is None else seed
+    drawn = (saved[0].seed + 1) % 2**32 if seed is None else seed
     if not 0 <= drawn < 2**32:
         raise InputError(f"seed is {drawn}", fix="give a whole number from 0 to 4294967295")
     if on is not None:
-        moved = [_moved(one, on, [*found, *beside], episodes, drawn) for one in found]
+        moved = [_moved(policies, on, [*saved, *beside], episodes, drawn) for policies in saved]
         return [_table(moved, episodes, drawn, NOTE_ELSEWHERE)]
-    note = NOTE_SAME if drawn == found[0].seed else NOTE_FRESH
-    environments = dict.fromkeys(one.env.name for one in found)
-    return [_table([one for one in found if one.env.name == name], episodes, drawn, note) for name in environments]
+    note = NOTE_SAME if drawn == saved[0].seed else NOTE_FRESH
+    by_environment: dict[str, list[Policies]] = {}
+    for policies in saved:
+        by_environment.setdefault(policies.env.name, []).append(policies)
+    return [_table(kept, episodes, drawn, note) for kept in by_environment.values()]
 
 
-def _moved(one: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
+def _moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
     """Policies in an environment that they were not trained in, with budgets and an anchor of its own."""
-    if (env.action_names, env.num_features) != (one.env.action_names, one.env.num_features):
-        raise InputError(f"{one.part} was trained to teach other concepts than {env.name} has", fix="name another")
-    free = [each for each in others if each.method.name == neural.ANCHOR and each.env.name == one.env.name]
-    if not free:
+    if (env.action_names, env.num_features) != (saved.env.action_names, saved.env.num_features):
+        raise InputError(f"{saved.part} was trained to teach other concepts than {env.name} has", fix="name another")
+    anchors = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
+    if not anchors:
         raise InputError(
-            f"the run keeps no {neural.ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
+            f"the run keeps no {ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
         )
-    same = next((each for each in free if each.part == one.part), free[0])
-    anchor = neural.worth(env, same.parameters, episodes=episodes, seed=seed)
-    shares = {cost: budget / (one.anchor.costs[cost] or 1.0) for cost, budget in one.budgets.items()}
+    same = next((anchor for anchor in anchors if anchor.part == saved.part), anchors[0])
+    anchor = worth(env, same.parameters, episodes=episodes, seed=seed)
+    shares = {cost: budget / (saved.anchor.costs[cost] or 1.0) for cost, budget in saved.budgets.items()}
     return replace(
-        one, env=env, anchor=anchor, budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()}
+        saved, env=env, anchor=anchor, budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()}
     )
 
 
-def _table(found: Sequence[Policies], episodes: int, seed: int, note: str) -> dict[str, Any]:
-    env = found[0].env
-    parts = dict.fromkeys(one.part for one in found)
-    settings = {name: _setting([one for one in found if one.part == name], episodes, seed) for name in parts}
-    shown = settings[found[0].part] if len(settings) == 1 else {"settings": settings}
-    return {
-        "table": env.name,
-        "title": f"Saved policies on {env.name}, judged again",
-        "protocol": {"seeds": len(found[0].parameters), "seed": seed, "evaluation episodes": episodes},
-        "environment": description(env),
-        **shown,
-        "tests": {
-            f"{name}: {test}" if len(settings) > 1 else test: result
-            for name, setting in settings.items()
-            for test, result in tests(setting["rows"]).items()
+def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str) -> Results:
+    env = policies[0].env
+    parts = dict.fromkeys(one.part for one in policies)
+    by_part = {part: [one for one in policies if one.part == part] for part in parts}
+    settings = [_setting(part if len(parts) > 1 else "", kept, episodes, seed) for part, kept in by_part.items()]
+    return Results(
+        table=env.name,
+        title=f"Saved policies on {env.name}, judged again",
+        settings=tuple(settings),
+        protocol={"seeds": len(policies[0].parameters), "seed": seed, "evaluation episodes": episodes},
+        environment=description(env),
+        tests={
+            f"{setting.name}: {name}" if setting.name else name: test
+            for setting in settings
+            for name, test in tests(setting.rows).items()
         },
-        "notes": [note],
+        notes=(note,),
+    )
+
+
+def _setting(name: str, policies: Sequence[Policies], episodes: int, seed: int) -> Setting:
+    rows = {
+        saved.method.name: evaluated(
+            saved.policies, saved.env, saved.anchor, saved.budgets, episodes=episodes, seed=seed
+        )
+        for saved in policies
     }
-
-
-def _setting(policies: Sequence[Policies], episodes: int, seed: int) -> dict[str, Any]:
-    rows = {one.method.name: neural.judged(one, one.env, episodes=episodes, seed=seed) for one in policies}
-    return {"budgets": policies[0].budgets, "rows": rows, "optimum": None, "paper": {}, "verdicts": {}}
+    return Setting(name, policies[0].budgets, rows)

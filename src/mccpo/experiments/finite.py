@@ -1,58 +1,45 @@
-"""One finite environment under its budgets: trained, evaluated exactly, set beside the exact optimum."""
+"""One finite environment under its budgets: methods trained, evaluated exactly, set beside the exact optimum.
+
+Methods of the primal–dual family are learnt by a table, others by a network; a rule follows what it sees. What each is
+worth is exact, unless it remembers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from mccpo.env import FiniteEnvironment, check_budgets
-from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Summary, measure, metrics_of, summarise, welch
-from mccpo.evaluation.metrics import LEAST_GAIN
-from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
+from mccpo.evaluation import Curves, Summary, Welch, summarise, welch
+from mccpo.evaluation.policy import LEAST_GAIN, measure, metrics_of
+from mccpo.exact import evaluate
 from mccpo.experiments.options import Session, Stage
-from mccpo.methods import Progress, Snapshot, TabularPlan, TabularRuns, method_spec, train_tabular
-from mccpo.methods.engine import gather
-
-DEFAULT_KAPPA = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """An environment, its arrays, its unconstrained optimum, its budgets and the optimum under them."""
-
-    env: FiniteEnvironment[Any]
-    model: FiniteModel
-    anchor: Values
-    budgets: dict[str, float]
-    optimum: Optimum
-
-    @property
-    def optimum_metrics(self) -> dict[str, float]:
-        prices = {f"lambda_{name}": value for name, value in self.optimum.multipliers.items()}
-        return metrics_of(self.optimum.values, self.anchor, self.env, self.budgets) | prices
-
-
-def pose(
-    env: FiniteEnvironment[Any], *, kappa: float | None = None, budgets: Mapping[str, float] | None = None
-) -> Task:
-    """Poses the problem: budgets are those given, else the environment's own, else κ times the unconstrained costs."""
-    model = enumerate_model(env)
-    free = solve(model)
-    assert isinstance(free, Optimum)  # without budgets every environment has an optimum
-    anchor = free.values
-    own = env.fixed_budgets if kappa is None else {}
-    share = DEFAULT_KAPPA if kappa is None else kappa
-    limits = {name: own.get(name, share * anchor.costs[name]) for name in env.constrained} | dict(budgets or {})
-    check_budgets(env.cost_names, limits)
-    found = solve(model, limits)
-    if isinstance(found, Infeasible):
-        raise InputError(found.what(limits), fix=found.fix())
-    return Task(env, model, anchor, limits, found)
+from mccpo.experiments.problem import BudgetedProblem
+from mccpo.experiments.training import train
+from mccpo.experiments.worth import evaluated
+from mccpo.methods import (
+    EVALUATION_EPISODES,
+    METHODS,
+    GradientEntry,
+    MethodSpec,
+    NeuralPlan,
+    Progress,
+    Snapshot,
+    SolverEntry,
+    TabularPlan,
+    TabularRuns,
+    TabularSettings,
+    gather,
+    method_entry,
+    method_spec,
+    remembers,
+    tabulate,
+    train_tabular,
+)
+from mccpo.runs.results import Supplement
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +53,34 @@ class Outcome:
         """Nothing trained, beside the same curves."""
         return Outcome({}, self.curves)
 
-    def shown(self) -> dict[str, Any]:
+    def supplement(self) -> Supplement:
         """What the results tell besides rows and curves."""
-        return {}
+        return Supplement()
 
 
-def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session) -> Outcome:
+def run(task: BudgetedProblem, methods: Sequence[str], plan: TabularPlan, label: str, session: Session) -> Outcome:
     """Trains the methods and evaluates the executed policies exactly."""
+    family = [name for name in methods if _family(name) is not None]
+    groups: dict[TabularSettings | None, list[str]] = {}
+    for name in family:
+        groups.setdefault(_entry(name).tabular, []).append(name)
+    rows: dict[str, dict[str, Summary]] = {}
+    curves = Curves(np.arange(1, plan.points + 1) * plan.updates_per_point * plan.batch, {})
+    for settings, names in groups.items():
+        part = label if settings is None else f"{label} {names[0]}"
+        given = plan if settings is None else replace(plan, settings=settings)
+        trained, learnt = _run_tables(task, tuple(names), given, part, session)
+        rows |= trained
+        curves = replace(curves, values={**curves.values, **learnt.values})
+    others = [name for name in methods if name not in family]
+    rows |= {name: _other_row(task, name, plan, label, session) for name in others}
+    return Outcome({name: rows[name] for name in methods}, curves)
+
+
+def _run_tables(
+    task: BudgetedProblem, methods: tuple[str, ...], plan: TabularPlan, label: str, session: Session
+) -> tuple[dict[str, dict[str, Summary]], Curves]:
+    """Trains methods of the primal–dual family by one program, as one stage of a session."""
     stage = Stage(label, plan.points, len(methods) * plan.seeds * plan.updates_per_point * plan.batch, "episodes")
 
     def curves(snapshot: Snapshot[Any, Progress]) -> Curves:
@@ -88,13 +96,45 @@ def run(task: Task, methods: tuple[str, ...], plan: TabularPlan, label: str, ses
             resume=resume,
             after_point=session.after_point(stage, curves),
         )
-    rows = {name: _row(task, runs, place, name) for place, name in enumerate(methods)}
-    outcome = Outcome(rows, _curves(task, runs.curves, runs.episodes, methods))
-    session.end(label, outcome.curves)
-    return outcome
+    learnt = _curves(task, runs.curves, runs.episodes, methods)
+    session.end(label, learnt)
+    return {name: _row(task, runs, place, name) for place, name in enumerate(methods)}, learnt
 
 
-def aims(task: Task) -> dict[str, dict[str, float]]:
+def _other_row(task: BudgetedProblem, name: str, plan: TabularPlan, label: str, session: Session) -> dict[str, Summary]:
+    """What a method outside the family is worth: a network trained for as many steps, a rule, or a solver's policy."""
+    entry = METHODS[name]
+    if isinstance(entry, SolverEntry):
+        solved = evaluate(task.model, entry.solve(task.model, task.budgets), constrained=tuple(task.budgets))
+        return _over_seeds([metrics_of(solved, task.anchor, task.env, task.budgets)] * plan.seeds)
+    steps = plan.updates * plan.batch * task.env.horizon
+    neural = NeuralPlan(steps, plan.seeds, plan.seed)
+    kappa = task.kappa if isinstance(entry, GradientEntry) and entry.conditioned else None
+    policies = train(task.env, [name], task.budgets, neural, label, session, kappa=kappa)[name].policies
+    first = policies.policy(task.env, 0)
+    if remembers(task.env, first):
+        return evaluated(policies, task.env, task.anchor, task.budgets, episodes=EVALUATION_EPISODES, seed=plan.seed)
+    seeds = range(policies.seeds)
+    tables = [tabulate(task.env, policies.policy(task.env, at)) for at in seeds]
+    return _over_seeds([measure(task.model, table, task.anchor, task.env, task.budgets) for table in tables])
+
+
+def _over_seeds(seeds: Sequence[Mapping[str, float]]) -> dict[str, Summary]:
+    return {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0]}
+
+
+def _family(name: str) -> MethodSpec | None:
+    entry = method_entry(name)
+    return entry.spec if isinstance(entry, GradientEntry) else None
+
+
+def _entry(name: str) -> GradientEntry:
+    entry = method_entry(name)
+    assert isinstance(entry, GradientEntry)
+    return entry
+
+
+def aims(task: BudgetedProblem) -> dict[str, dict[str, float]]:
     """The exact value of every metric that each method aims for: the optimum of its own problem, through its filter."""
     free = metrics_of(task.anchor, task.anchor, task.env, task.budgets)
     best = task.optimum_metrics
@@ -102,22 +142,24 @@ def aims(task: Task) -> dict[str, dict[str, float]]:
     return {"unconstrained": free, "post-hoc": trained, "mc-cpo": best, "mc-cpo-no-frontier": best}
 
 
-def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, dict[str, Any]]:
+def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, Welch]:
     """Welch's test of the return of MC-CPO against every other method."""
     if "mc-cpo" not in rows:
         return {}
-    ours = rows["mc-cpo"]["return"]["per_seed"]
+    ours = rows["mc-cpo"]["return"].per_seed
     return {
-        f"mc-cpo vs {name}, return": dict(welch(ours, row["return"]["per_seed"]))
+        f"mc-cpo vs {name}, return": welch(ours, row["return"].per_seed)
         for name, row in rows.items()
         if name != "mc-cpo" and len(ours) > 1
     }
 
 
-def _row(task: Task, runs: TabularRuns, place: int, method: str) -> dict[str, Summary]:
+def _row(task: BudgetedProblem, runs: TabularRuns, place: int, method: str) -> dict[str, Summary]:
     spec = method_spec(method)
+    if _entry(method).tabular is not None:  # a method whose result is its last policy
+        runs = replace(runs, executed=runs.executed_last, averaged=runs.last, multipliers=runs.multipliers_last)
     seeds = [_seed(task, runs, place, seed, filtered=spec.filter != "none") for seed in range(runs.executed.shape[1])]
-    row = {metric: summarise([seed[metric] for seed in seeds]) for metric in seeds[0]}
+    row = _over_seeds(seeds)
     if spec.constrained:
         for name in task.budgets:
             cost = task.env.cost_names.index(name)
@@ -129,23 +171,25 @@ def _row(task: Task, runs: TabularRuns, place: int, method: str) -> dict[str, Su
     return row
 
 
-def _seed(task: Task, runs: TabularRuns, place: int, seed: int, *, filtered: bool) -> dict[str, float]:
+def _seed(task: BudgetedProblem, runs: TabularRuns, place: int, seed: int, *, filtered: bool) -> dict[str, float]:
     def exact(policies: np.ndarray) -> dict[str, float]:
         return measure(task.model, policies[place, seed], task.anchor, task.env, task.budgets)
 
-    found = exact(runs.executed)
-    found |= {f"{metric}_last": value for metric, value in exact(runs.executed_last).items() if _worth_twice(metric)}
+    values = exact(runs.executed)
+    values |= {f"{metric}_last": value for metric, value in exact(runs.executed_last).items() if _worth_twice(metric)}
     if filtered:
         before = exact(runs.averaged)
-        found |= {f"{metric}_trained": before[metric] for metric in ("return", "pi_hack", "rhsi")}
-    return found
+        values |= {f"{metric}_trained": before[metric] for metric in ("return", "pi_hack", "rhsi")}
+    return values
 
 
 def _worth_twice(metric: str) -> bool:
     return metric in ("return", "pi_hack", "satisfaction_strict") or metric.startswith("J_")
 
 
-def _curves(task: Task, progress: Progress, episodes: Int[np.ndarray, " points"], methods: tuple[str, ...]) -> Curves:
+def _curves(
+    task: BudgetedProblem, progress: Progress, episodes: Int[np.ndarray, " points"], methods: tuple[str, ...]
+) -> Curves:
     values = {
         "return": progress.ret,
         "rhsi_ratio_discounted": progress.ret / (progress.gain + LEAST_GAIN),

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mccpo.curriculum import Curriculum
+from mccpo.env import FiniteEnvironment
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.methods import PAPER_METHODS, NeuralPlan, Snapshot, TabularPlan, method_spec
-from mccpo.methods.engine import Arrays, MisfitError, point_of
-from mccpo.runs.policies import Policies
-
-# Episodes, and episodes per update, of each finite environment: the paper's numbers of episodes.
-_LENGTHS = {"gate": (20_000, 8), "chain": (200_000, 40), "random-finite": (200_000, 40)}
+from mccpo.experiments.saved_policies import Policies
+from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapshot, TabularPlan, method_entry, point_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class Options:
         if not self.methods:
             raise InputError("no method is named", fix="name one or more, such as --methods mc-cpo")
         for name in self.methods:
-            method_spec(name)
+            method_entry(name)
         for kappa in self.kappa:
             if self.kappa.count(kappa) > 1:
                 raise InputError(f"kappa {kappa} is named twice", fix="name each level once")
@@ -51,12 +48,12 @@ class Options:
         if len(self.kappa) > 1 and self.requirements:
             raise InputError("several kappa and a --require contradict each other", fix="give one or the other")
 
-    def plan(self, environment: str) -> TabularPlan:
+    def plan(self, env: FiniteEnvironment[Any]) -> TabularPlan:
         """How to train on a finite environment."""
-        episodes, batch = _LENGTHS[environment]
         if self.steps is not None:
-            raise InputError(f"{environment} is trained by episodes, not steps", fix="give --episodes")
-        return TabularPlan(episodes if self.episodes is None else self.episodes, batch, self.seeds, self.seed)
+            raise InputError(f"{env.name} is trained by episodes, not steps", fix="give --episodes")
+        episodes = env.training_episodes if self.episodes is None else self.episodes
+        return TabularPlan(episodes, env.episodes_per_update, self.seeds, self.seed)
 
     def neural_plan(self, environment: str) -> NeuralPlan:
         """How to train on an environment that is not finite."""
@@ -106,7 +103,7 @@ class Stage:
     unit: str = "steps"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
     """Where an experiment tells how far it is and keeps what it needs to go on; by default nowhere.
 

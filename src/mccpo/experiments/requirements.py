@@ -192,8 +192,8 @@ def parse(text: str) -> Rule:
     """
     sentence = " ".join(text.lower().replace("’", "'").split()).removesuffix(".")
     for form, rule in _GRAMMAR:
-        if found := form.fullmatch(sentence):
-            return rule(sentence, found.groupdict())
+        if said := form.fullmatch(sentence):
+            return rule(sentence, said)
     forms = "; ".join(f"'{form}'" for form in FORMS)
     raise InputError(f"the rule '{text}' is not understood", fix=f"say it like one of these: {forms}")
 
@@ -222,14 +222,14 @@ def translate(
     """
     rules = check(texts, env)
     budgets: dict[str, float] = {}
-    found = [(rule, *rule.budget(env, anchor_costs)) for rule in rules]
-    for _, cost, budget in found:
+    derived = [(rule, *rule.budget(env, anchor_costs)) for rule in rules]
+    for _, cost, budget in derived:
         budgets[cost] = min(budget, budgets.get(cost, budget), asked.get(cost, budget))
-    told = (
+    explanations = (
         rule.explain(env, anchor_costs) + _beside(cost, budget, budgets[cost], asked, usual)
-        for rule, cost, budget in found
+        for rule, cost, budget in derived
     )
-    return Requirements(budgets, tuple(told))
+    return Requirements(budgets, tuple(explanations))
 
 
 def _beside(cost: str, budget: float, held: float, asked: Mapping[str, float], usual: Mapping[str, float]) -> str:
@@ -255,7 +255,7 @@ def _gain(env: Tutoring[Any]) -> str:
     return "expected gain" if isinstance(env, TutorBKT) and env.costs_on == "expected" else "gain"
 
 
-def _progress(text: str, said: Mapping[str, Any]) -> Rule:
+def _progress(text: str, said: re.Match[str]) -> Rule:
     window = 1 if said["window"] is None else int(said["window"])
     if window == 0:
         raise InputError(f"'{text}': a window has no steps", fix="ask for windows of at least 1 step")
@@ -263,19 +263,11 @@ def _progress(text: str, said: Mapping[str, Any]) -> Rule:
     return Progress(text, _share_of_steps(text, said), window, least)
 
 
-def _demand(text: str, said: Mapping[str, Any]) -> Rule:
+def _demand(text: str, said: re.Match[str]) -> Rule:
     return Demand(text, float(said["least"]), _share_of_steps(text, said))
 
 
-def _mean(text: str, said: Mapping[str, Any]) -> Rule:
-    return Mean(text, said["amount"], float(said["most"]))
-
-
-def _share(text: str, said: Mapping[str, Any]) -> Rule:
-    return Share(text, said["amount"], float(said["percent"]) / 100)
-
-
-def _share_of_steps(text: str, said: Mapping[str, Any]) -> float:
+def _share_of_steps(text: str, said: re.Match[str]) -> float:
     percent = float(said["percent"])
     if not 0 < percent <= 100:
         raise InputError(f"'{text}': {percent:g} % is no share to ask for", fix="ask for more than 0 %, at most 100 %")
@@ -289,7 +281,7 @@ def _percent(share: float) -> str:
 _NUMBER = r"\d+(?:\.\d+)?"
 _AT_LEAST = rf"in at least (?P<percent>{_NUMBER}) ?% of"
 _AMOUNT = rf"(?P<amount>{'|'.join(AMOUNTS)})(?: of)? at most"
-_GRAMMAR: tuple[tuple[re.Pattern[str], Callable[[str, Mapping[str, Any]], Rule]], ...] = (
+_GRAMMAR: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], Rule]], ...] = (
     (
         re.compile(
             rf"mastery progress(?: of at least (?P<least>{_NUMBER}) a step)? {_AT_LEAST} "
@@ -298,6 +290,12 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], Callable[[str, Mapping[str, Any]], Rule]]
         _progress,
     ),
     (re.compile(rf"demand of at least (?P<least>{_NUMBER}) {_AT_LEAST} steps"), _demand),
-    (re.compile(rf"{_AMOUNT} (?P<most>{_NUMBER}) a step on average"), _mean),
-    (re.compile(rf"{_AMOUNT} (?P<percent>{_NUMBER}) ?% of the unconstrained tutor's"), _share),
+    (
+        re.compile(rf"{_AMOUNT} (?P<most>{_NUMBER}) a step on average"),
+        lambda text, said: Mean(text, said["amount"], float(said["most"])),
+    ),
+    (
+        re.compile(rf"{_AMOUNT} (?P<percent>{_NUMBER}) ?% of the unconstrained tutor's"),
+        lambda text, said: Share(text, said["amount"], float(said["percent"]) / 100),
+    ),
 )

@@ -10,14 +10,29 @@ from typing import Any
 import numpy as np
 
 from mccpo.env import Environment
-from mccpo.evaluation import Curves, Summary, metrics_of
+from mccpo.evaluation import Curves
+from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Optimum, satisfies
-from mccpo.experiments.finite import Outcome, Task
+from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Options
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.verdicts import verdicts
-from mccpo.methods import NeuralPlan, TabularPlan, method_spec
-from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.experiments.problem import BudgetedProblem
+from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, TabularPlan, method_spec
+from mccpo.runs.results import (
+    Facts,
+    FrontPoint,
+    Fronts,
+    PaperPoint,
+    Reported,
+    Results,
+    Row,
+    Rows,
+    Setting,
+    Supplement,
+    UnmetBudgets,
+    means_of,
+)
 
 NOTE_AVERAGED = (
     "Every row is the exact value of the executed policy, with no sampling error. The policy is the one whose "
@@ -25,7 +40,7 @@ NOTE_AVERAGED = (
     "multiplier is the mean over the same updates."
 )
 
-NOTE_JUDGED = (
+NOTE_EVALUATED = (
     "Every row is a mean over fresh evaluation episodes of the policy that validation episodes selected during "
     "training. Budgets are a share κ of the unconstrained policies' mean costs in evaluation. Unready steps are "
     "counted by the environment, in evaluation and, under 'in training', over all training steps."
@@ -34,47 +49,60 @@ NOTE_JUDGED = (
 
 @dataclass(frozen=True, eq=False)
 class Produced:
-    """A table's results as JSON has them, and the training curves of its parts by name."""
+    """A table's results, and the training curves of its parts by name."""
 
-    results: dict[str, Any]
+    results: Results
     curves: dict[str, Curves]
 
 
-def protocol(plan: TabularPlan, **more: Any) -> dict[str, Any]:
+def protocol(plan: TabularPlan, **more: object) -> Facts:
     """How the numbers of a tabular learner came about."""
     trained = {"episodes": plan.updates * plan.batch, "batch": plan.batch}
     return {"seeds": plan.seeds, "seed": plan.seed, **trained, **more}
 
 
-def neural_protocol(plan: NeuralPlan, **more: Any) -> dict[str, Any]:
+def neural_protocol(plan: NeuralPlan, **more: object) -> Facts:
     """How the numbers of a neural learner came about."""
     trained = {"steps": plan.iterations * plan.sizes.steps, "evaluation episodes": EVALUATION_EPISODES}
     return {"seeds": plan.seeds, "seed": plan.seed, **trained, **more}
 
 
-def reported(rows: paper.Rows, outcome: Outcome) -> dict[str, dict[str, list[float]]]:
-    """The paper's numbers of the methods that were run, as JSON has them."""
-    return {
-        method: {metric: cell.as_json() for metric, cell in cells.items()}
-        for method, cells in rows.items()
-        if method in outcome.rows
-    }
+def solved_setting(
+    name: str, task: BudgetedProblem, outcome: Outcome, stated: paper.Rows, aims: Mapping[str, Mapping[str, float]]
+) -> Setting:
+    """A setting of a finite environment: beside the exact optimum, the paper's numbers and a verdict on each."""
+    return beside_paper(name, task.budgets, outcome.rows, stated, aims=aims, optimum=task.optimum_metrics)
 
 
-def setting(task: Task, outcome: Outcome, rows: paper.Rows, aims: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    """One table: budgets, rows, the optimum, the paper's numbers and a verdict on each cell."""
-    return {
-        "budgets": task.budgets,
-        "rows": outcome.rows,
-        "optimum": task.optimum_metrics,
-        "paper": reported(rows, outcome),
-        "verdicts": verdicts(outcome.rows, rows, aims, paper_seeds=10),
-    }
+def beside_paper(
+    name: str,
+    budgets: Mapping[str, float],
+    rows: Rows,
+    stated: paper.Rows,
+    *,
+    aims: Mapping[str, Mapping[str, float]] | None = None,
+    optimum: Mapping[str, float] | None = None,
+    supplement: Supplement | None = None,
+) -> Setting:
+    """A setting with what the paper states of the methods that were run, and a verdict on each of its numbers."""
+    return Setting(
+        name=name,
+        budgets=budgets,
+        rows=rows,
+        optimum=optimum or {},
+        paper=_run(stated, rows),
+        verdicts=verdicts(rows, stated, aims or {}, paper_seeds=10),
+        supplement=supplement or Supplement(),
+    )
 
 
-def met(row: Mapping[str, Summary], budgets: Mapping[str, float], tolerance: float = 0.0) -> float:
+def _run(stated: paper.Rows, rows: Rows) -> dict[str, dict[str, Reported]]:
+    return {method: cells for method, cells in stated.items() if method in rows}
+
+
+def met(row: Row, budgets: Mapping[str, float], tolerance: float = 0.0) -> float:
     """The share of seeds whose costs all stay within budgets, which need not be those of the row's own table."""
-    seeds = zip(*(row[f"J_{name}"]["per_seed"] for name in budgets), strict=True)
+    seeds = zip(*(row[f"J_{name}"].per_seed for name in budgets), strict=True)
     costs = [dict(zip(budgets, seed, strict=True)) for seed in seeds]
     return float(np.mean([satisfies(seed, budgets, dict.fromkeys(budgets, 0.0), tolerance) for seed in costs]))
 
@@ -88,38 +116,34 @@ def fronts(
     methods: Sequence[str],
     levels: Sequence[float | None],
     outcomes: Sequence[Outcome],
-    reasons: Sequence[Mapping[str, Any]] | None = None,
-) -> dict[str, list[dict[str, Any]]]:
+    unmet: Sequence[UnmetBudgets | None] | None = None,
+) -> Fronts:
     """Where each method ended up at each budget level it was trained for, and why not within the budgets, if known."""
     return {
-        method: [
-            {**_at(kappa), **{metric: cell["mean"] for metric, cell in outcome.rows[method].items()}, **why}
-            for kappa, outcome, why in zip(levels, outcomes, reasons or [{}] * len(levels), strict=True)
+        method: tuple(
+            FrontPoint(means_of(outcome.rows[method]), kappa=kappa, unmet=why)
+            for kappa, outcome, why in zip(levels, outcomes, unmet or [None] * len(levels), strict=True)
             if method in outcome.rows
-        ]
+        )
         for method in methods
     }
 
 
-def paper_points(environment: str, options: Options) -> list[dict[str, Any]]:
+def paper_points(environment: str, options: Options) -> tuple[PaperPoint, ...]:
     """Where the paper's constrained learners stand, on the environment as the paper has it."""
     if environment not in paper.tables() or options.parameters:
-        return []
+        return ()
     cells = {name: row for name, row in paper.rows(environment).items() if method_spec(name).constrained}
-    return [
-        {"label": f"{name}, paper", "return": row["return"].mean, "rhsi_ratio": row["rhsi_ratio"].mean}
+    return tuple(
+        PaperPoint(f"{name}, paper", {metric: row[metric].mean for metric in ("return", "rhsi_ratio")})
         for name, row in cells.items()
         if "rhsi_ratio" in row
-    ]
+    )
 
 
-def _at(kappa: float | None) -> dict[str, float]:
-    return {} if kappa is None else {"kappa": kappa}
-
-
-def front_points(task: Task, solutions: Sequence[tuple[float, Optimum]]) -> list[dict[str, float]]:
+def front_points(task: BudgetedProblem, solutions: Sequence[tuple[float, Optimum]]) -> tuple[FrontPoint, ...]:
     """The exact Pareto front as points: the budget, and every metric of the optimum there."""
-    return [
-        {"budget": budget} | metrics_of(found.values, task.anchor, task.env, task.budgets)
-        for budget, found in solutions
-    ]
+    return tuple(
+        FrontPoint(metrics_of(optimum.values, task.anchor, task.env, task.budgets), budget=budget)
+        for budget, optimum in solutions
+    )

@@ -12,5 +12,5 @@ from mccpo.experiments.table import Produced
 def produce(environment: str, method: str, options: Options, session: Session) -> Produced:
     """Trains and evaluates a method at one budget level, with the unconstrained policies that κ and RHSI refer to."""
     options.only_kappa("train")
-    found = compare.produce(environment, replace(options, methods=(method,)), session)
-    return replace(found, results={**found.results, "title": f"{method} on {environment}"})
+    produced = compare.produce(environment, replace(options, methods=(method,)), session)
+    return replace(produced, results=replace(produced.results, title=f"{method} on {environment}"))

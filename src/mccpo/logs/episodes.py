@@ -43,6 +43,6 @@ def episodes(
         enough = np.sort(enough[chosen])
     number = np.full(len(names), -1, np.int32)
     number[enough] = np.arange(len(enough))
-    kept = table.with_columns(pl.Series("episode", number[code])).filter(pl.col("episode") >= 0)
+    retained = table.with_columns(pl.Series("episode", number[code])).filter(pl.col("episode") >= 0)
     starts = np.repeat(np.cumsum(counts[enough]) - counts[enough], counts[enough])
-    return kept.with_columns(pl.Series("step", (np.arange(kept.height) - starts).astype(np.int32)))
+    return retained.with_columns(pl.Series("step", (np.arange(retained.height) - starts).astype(np.int32)))

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from mccpo.curriculum.derive.scores import Scores
+from mccpo.curriculum.derive import Scores
 from mccpo.errors import InputError
 from mccpo.logs.table import BETWEEN_CONCEPTS
 

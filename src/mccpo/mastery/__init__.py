@@ -1,5 +1,7 @@
-"""What a learner knows: mastery models. Fitting and what goes over many learners at once are in modules of their own,
-because they need jax, which the models themselves do not.
+"""What a learner knows: mastery models, and answers as arrays. It needs NumPy alone.
+
+Fitting is in `mccpo.mastery.fitting`, which needs jax; answers from the canonical table of logs are in
+`mccpo.mastery.tables`, which needs polars.
 
 >>> import numpy as np
 >>> model = BKT(*np.array([[0.4], [0.1], [0.2], [0.1]]), concepts=())
@@ -10,10 +12,17 @@ because they need jax, which the models themselves do not.
 
 from mccpo.mastery.bkt import BKT, BKTForget
 from mccpo.mastery.ema import EMA
-from mccpo.mastery.files import MODELS, read, write
-from mccpo.mastery.model import MasteryModel, Prediction, codes
-from mccpo.mastery.pfa import PFA
-from mccpo.mastery.responses import Responses, split_learners
+from mccpo.mastery.model import MasteryModel, Prediction, codes, with_unseen
+from mccpo.mastery.model_files import (
+    MODELS,
+    model_from_json,
+    model_name,
+    model_to_json,
+    read_model,
+    write_model,
+)
+from mccpo.mastery.pfa import PFA, Practice
+from mccpo.mastery.responses import Responses, Sequences, elapsed, sequences, split_learners, within
 
 __all__ = [
     "BKT",
@@ -22,10 +31,19 @@ __all__ = [
     "PFA",
     "BKTForget",
     "MasteryModel",
+    "Practice",
     "Prediction",
     "Responses",
+    "Sequences",
     "codes",
-    "read",
+    "elapsed",
+    "model_from_json",
+    "model_name",
+    "model_to_json",
+    "read_model",
+    "sequences",
     "split_learners",
-    "write",
+    "with_unseen",
+    "within",
+    "write_model",
 ]

@@ -68,14 +68,14 @@ class BKTForget(NamedTuple):
         return self.prior[concept]
 
     def predict(self, concept: Number, state: Number, elapsed: Number = 0.0) -> Prediction:
-        known = self._kept(concept, state, elapsed)
+        known = self._retained(concept, state, elapsed)
         return Prediction(known, known * (1 - self.slip[concept]) + (1 - known) * self.guess[concept])
 
     def update(self, concept: Number, state: Number, correct: Number, elapsed: Number = 0.0) -> Number:
-        known = self._kept(concept, state, elapsed)
+        known = self._retained(concept, state, elapsed)
         return _learnt(_seen(known, correct, self.guess[concept], self.slip[concept]), self.learn[concept])
 
-    def _kept(self, concept: Number, state: Number, elapsed: Number) -> Number:
+    def _retained(self, concept: Number, state: Number, elapsed: Number) -> Number:
         return state * (1 - self.forget[concept] * paused(elapsed, self.pause))
 
 

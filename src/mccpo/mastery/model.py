@@ -50,8 +50,8 @@ class MasteryModel(Protocol):
 
 def codes(model: MasteryModel, names: Sequence[str]) -> Int[np.ndarray, " names"]:
     """The model's codes of concepts; −1, which stands for its last entry, where it does not know one."""
-    place = {name: at for at, name in enumerate(model.concepts)}
-    return np.array([place.get(name, -1) for name in names], np.int32)
+    code_of = {name: at for at, name in enumerate(model.concepts)}
+    return np.array([code_of.get(name, -1) for name in names], np.int32)
 
 
 def with_unseen(

@@ -93,12 +93,12 @@ def within(length: Int64[np.ndarray, " groups"]) -> Int64[np.ndarray, " members"
     return np.arange(int(length.sum())) - np.repeat(first, length)
 
 
-def elapsed(responses: Responses, found: Sequences) -> Float[np.ndarray, " rows"]:
-    """Seconds since the learner's last answer on the concept, row by row in `found.order`.
+def elapsed(responses: Responses, grouped: Sequences) -> Float[np.ndarray, " rows"]:
+    """Seconds since the learner's last answer on the concept, row by row in `grouped.order`.
 
     0 before the first answer, NaN where there is no clock.
     """
-    time = responses.time[found.order]
+    time = responses.time[grouped.order]
     since = np.diff(time, prepend=np.nan)
-    since[found.start] = 0.0
+    since[grouped.start] = 0.0
     return np.maximum(since, 0.0)

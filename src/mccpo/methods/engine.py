@@ -23,7 +23,7 @@ from jaxtyping import Int, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.errors import InputError
-from mccpo.methods.mc_cpo.spec import Method, MethodSpec, as_numbers
+from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
 
 StateT = TypeVar("StateT")
 ProgressT = TypeVar("ProgressT")
@@ -78,13 +78,13 @@ def as_arrays(tree: Any) -> Any:
 def check_methods(methods: Sequence[MethodSpec]) -> Sequence[MethodSpec]:
     """The methods, of which there must be one at least."""
     if not methods:
-        raise InputError("no method is given", fix='give one or more, such as METHODS["mc-cpo"]')
+        raise InputError("no method is given", fix='give one or more, such as method_spec("mc-cpo")')
     return methods
 
 
-def stack_methods(methods: Sequence[MethodSpec], env: Environment[Any], seeds: int) -> Method:
+def stack_methods(methods: Sequence[MethodSpec], env: Environment[Any], seeds: int) -> MethodArrays:
     """The methods as stacked numbers, each as many times as there are seeds."""
-    found: Method = stacked([as_numbers(spec, env) for spec in check_methods(methods)], seeds)
+    found: MethodArrays = stacked([method_arrays(spec, env) for spec in check_methods(methods)], seeds)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,16 +19,16 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
-from mccpo.methods.masked import masked_softmax, sample
-from mccpo.methods.mc_cpo.spec import Method, execute
+from mccpo.methods.mc_cpo.spec import MethodArrays, execute
+from mccpo.policy import masked_softmax, sample
 
 EVALUATION_EPISODES = 200
 """By which tables judge a policy that cannot be judged exactly."""
 
 
-def judged_by(env: Environment[Any]) -> float:
+def evaluation_episodes(env: Environment[Any]) -> float:
     """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
-    return math.inf if isinstance(getattr(env, "env", env), FiniteEnvironment) else EVALUATION_EPISODES
+    return math.inf if isinstance(env.unwrapped, FiniteEnvironment) else EVALUATION_EPISODES
 
 
 class Moment(NamedTuple):
@@ -62,8 +62,13 @@ class Episodes(NamedTuple):
     length: Float[Array, " episodes"]
 
 
-class Actor(eqx.Module):
-    """Whoever teaches: chooses by what is seen of a learner, and may remember what it saw in the same episode."""
+class Policy(eqx.Module):
+    """What chooses the next activity, by what is seen of a learner; it may remember what it saw in the same episode.
+
+    `name` is what commands call a rule.
+    """
+
+    name: ClassVar[str] = ""
 
     def begin(self, env: Environment[Any], episodes: int) -> Any:
         """What is remembered before the first step of so many episodes, the batch last; nothing by default."""
@@ -80,23 +85,27 @@ class Actor(eqx.Module):
         return memory
 
 
-class NetworkActor(Actor):
-    """A learnt policy, as its method executes it."""
+class NetworkPolicy(Policy):
+    """A learnt policy, as its method executes it. `told` is the κ that it is told beside what it sees, if it is."""
 
-    method: Method
+    method: MethodArrays
     parameters: Float[Array, " parameters"]
     network: Network = eqx.field(static=True)
+    told: float | None = eqx.field(static=True, default=None)
 
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
         del memory
         mask = obs.action_mask | ~self.method.masked
-        logits, _ = self.network.apply(self.parameters, obs.features)
+        features = obs.features
+        if self.told is not None:
+            features = jnp.concatenate([features, jnp.full((1, features.shape[-1]), self.told, features.dtype)])
+        logits, _ = self.network.apply(self.parameters, features)
         probs = masked_softmax(logits, mask, axis=0).probs
         return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
 
 
 def perform(
-    env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
+    env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int, look: Callable[[Moment], Any]
 ) -> Any:
     """Plays episodes from start to end, and gives what `look` made of every moment, time first."""
     beginning, playing = jax.random.split(key)
@@ -119,28 +128,28 @@ def perform(
 
 def trace(
     env: Environment[Any],
-    method: Method,
+    method: MethodArrays,
     parameters: Float[Array, " parameters"],
     key: PRNGKeyArray,
     episodes: int,
     look: Callable[[Moment], Any],
 ) -> Any:
     """What `look` made of every moment of a learnt policy's episodes, time first."""
-    return perform(env, NetworkActor(method, parameters, network_of(env)), key, episodes, look)
+    return perform(env, NetworkPolicy(method, parameters, network_of(env)), key, episodes, look)
 
 
 def judge(
     env: Environment[Any],
-    method: Method,
+    method: MethodArrays,
     parameters: Float[Array, " parameters"],
     key: PRNGKeyArray,
     episodes: int,
 ) -> Episodes:
     """What a learnt policy is worth in episodes played for the purpose."""
-    return judge_actor(env, NetworkActor(method, parameters, network_of(env)), key, episodes)
+    return evaluate_policy(env, NetworkPolicy(method, parameters, network_of(env)), key, episodes)
 
 
-def judge_actor(env: Environment[Any], actor: Actor, key: PRNGKeyArray, episodes: int) -> Episodes:
+def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int) -> Episodes:
     """What whoever teaches is worth in episodes played for the purpose."""
     return summed(env, perform(env, actor, key, episodes, lambda moment: account(env, moment)))
 

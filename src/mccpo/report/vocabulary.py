@@ -4,35 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-METHODS = {
-    "unconstrained": "Unconstrained",
-    "reward-shaped": "Reward-shaped",
-    "reward-shaped-gain": "Reward-shaped, + λ·ΔK",
-    "post-hoc": "Post-hoc filter",
-    "mc-cpo": "MC-CPO",
-    "mc-cpo-no-frontier": "MC-CPO, no frontier",
-    "reward-shaped-tuned": "Reward-shaped, tuned",
-    "ppo-lagrangian": "PPO-Lagrangian",
-    "pid-lagrangian": "PID-Lagrangian",
-    "rcpo": "RCPO",
-    "cpo": "CPO",
-    "focops": "FOCOPS",
-    "crpo": "CRPO",
-    "p3o": "P3O",
-    "fpi": "FPI",
-    "lyapunov": "Distilled Lyapunov",
-    "lyapunov-lp": "Exact Lyapunov",
-    "ccpo": "CCPO",
-    "kg-a2c": "KG-A2C",
-    "gits": "GITS",
-    "random-ready": "Random ready",
-    "curriculum-order": "Curriculum order",
-    "mastery-learning": "Mastery learning",
-    "zpdes": "ZPDES",
-    "greedy-gain": "Greedy gain",
-    "planning": "Planning",
-    "maskable-ppo": "MaskablePPO",
-}
+from mccpo.errors import InputError
+from mccpo.methods import METHODS
+
+_OUTSIDE = {"maskable-ppo": "MaskablePPO"}
+"""Agents from elsewhere that published results name; every method of ours has its label in the registry."""
 
 # Name, what it is called, what it means; in the order in which tables show them. A name that ends in `_` stands for one
 # metric per cost.
@@ -97,12 +73,21 @@ def method_label(method: str) -> str:
     `reward-shaped-gain@2`.
     """
     base, weight = split_weight(method)
-    label = METHODS.get(base, base)
+    label = _label(base)
     if not weight:
         return label
     if weight_name(base) == "λ":
         return label.replace("λ", weight)
     return f"{label}, w\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{weight}"
+
+
+def _label(method: str) -> str:
+    """The label of a method's own entry; one that nobody registered keeps its name."""
+    try:
+        entry = METHODS.get(method)
+    except InputError:  # its package is broken, or gone since
+        entry = None
+    return _OUTSIDE.get(method, method) if entry is None else entry.label
 
 
 def split_weight(method: str) -> tuple[str, str]:
@@ -113,7 +98,7 @@ def split_weight(method: str) -> tuple[str, str]:
 
 def weight_name(method: str) -> str:
     """What the weight of a method is called: λ where its label has it in the formula, else w."""
-    return "λ" if "λ" in METHODS.get(method, "") else "w"
+    return "λ" if "λ" in _label(method) else "w"
 
 
 def metric_label(metric: str) -> str:

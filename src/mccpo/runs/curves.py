@@ -1,4 +1,8 @@
-"""Training curves as a table in a file: one row per part, method, seed and point."""
+"""Training curves as a table in a file: one row per part, method, seed and point.
+
+The column `steps` or `episodes` says how far training was, by the unit that it is counted in. Older files have both
+under `episodes`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ import polars as pl
 from mccpo import files
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
+
+_UNITS = ("episodes", "steps")
+_SCHEMA = {"part": pl.String, "unit": pl.String, "method": pl.String, "seed": pl.Int64}
 
 
 def write_curves(path: Path, curves: Mapping[str, Curves]) -> None:
@@ -33,27 +40,30 @@ def _frame(curves: Mapping[str, Curves]) -> pl.DataFrame:
         pl.DataFrame(
             {
                 "part": part,
-                "unit": found.unit,
+                "unit": part_curves.unit,
                 "method": method,
-                "seed": np.repeat(np.arange(seeds := len(next(iter(metrics.values())))), len(found.episodes)),
-                "episodes": np.tile(found.episodes, seeds),
+                "seed": np.repeat(np.arange(seeds := len(next(iter(metrics.values())))), len(part_curves.trained)),
+                part_curves.unit: np.tile(part_curves.trained, seeds),
                 **{metric: values.ravel() for metric, values in metrics.items()},
             }
         )
-        for part, found in curves.items()
-        for method, metrics in found.values.items()
+        for part, part_curves in curves.items()
+        for method, metrics in part_curves.values.items()
     ]
-    return pl.concat(frames, how="diagonal")
+    # Rules have no curves, so a run of rules alone has no rows.
+    return pl.concat([pl.DataFrame(schema=_SCHEMA), *frames], how="diagonal")
 
 
 def _unframe(rows: pl.DataFrame) -> Curves:
-    episodes = rows["episodes"].unique(maintain_order=True).to_numpy()
-    metrics = [name for name in rows.columns if name not in ("part", "unit", "method", "seed", "episodes")]
+    unit = str(rows["unit"][0]) if "unit" in rows.columns else Curves.unit
+    counted = rows[unit] if unit in rows.columns else rows["episodes"]
+    trained = counted.unique(maintain_order=True).to_numpy()
+    metrics = [name for name in rows.columns if name not in ("part", "unit", "method", "seed", *_UNITS)]
     return Curves(
-        episodes,
+        trained,
         {
-            str(method): {name: found[name].to_numpy().reshape(-1, len(episodes)) for name in metrics}
-            for (method,), found in rows.group_by(["method"], maintain_order=True)
+            str(method): {name: points[name].to_numpy().reshape(-1, len(trained)) for name in metrics}
+            for (method,), points in rows.group_by(["method"], maintain_order=True)
         },
-        unit=rows["unit"][0] if "unit" in rows.columns else Curves.unit,
+        unit=unit,
     )

@@ -4,7 +4,7 @@ manifest.json     configuration, versions, commit, seeds, wall time, and whether
 results.json      the tables, as `--json` prints them
 metrics.parquet   the training curves: one row per part, method, seed and point
 checkpoints/      one file per part, from which `--resume` goes on to the same bits
-policies.*        what a neural run learnt: see `mccpo.runs.policies`
+policies.*        the policies of a run: see `mccpo.runs.policy_file`
 certificate.json  what `mccpo certify` found of it: see `mccpo.experiments.certify`
 tensorboard/      the training curves as event files, on request: see `mccpo.runs.tensorboard`
 report.html       the report
@@ -15,26 +15,26 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.methods import Snapshot
-from mccpo.methods.engine import to_arrays
 from mccpo.errors import InputError, MccpoError
-from mccpo.evaluation import Curves
-from mccpo.runs.policies import DOCUMENT, Policies, read_policies, write_policies
 from mccpo.files import dump_json, read_json
+from mccpo.runs.policy_file import StoredPolicies, write_policy_file
+
+if TYPE_CHECKING:
+    from mccpo.evaluation import Curves  # which brings scipy: the service reads policies without it
 
 SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
 _NO_RUN = "name the folder of a run"
@@ -67,23 +67,23 @@ class RunFolder:
         path = self._checkpoint(label)
         return read_checkpoint(path) if self.resumed and path.exists() else None
 
-    def save(self, label: str, snapshot: Snapshot[Any, Any], *, last: bool = False) -> None:
-        """Keeps a checkpoint of a part, unless it did so a moment ago."""
+    def save(self, label: str, arrays: Callable[[], Mapping[str, np.ndarray]], *, last: bool = False) -> None:
+        """Keeps a checkpoint of a part, unless it did so a moment ago: only then are the arrays asked for."""
         now = time.monotonic()
         if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
             self._saved[label] = now
             if not self._written:
                 self.mark(finished=False)
-            files.write_bytes(self._checkpoint(label), save(to_arrays(snapshot)))
+            files.write_bytes(self._checkpoint(label), save(dict(arrays())))
 
     def finish(
-        self, results: Mapping[str, Any], curves: Mapping[str, Curves], policies: Sequence[Policies] = ()
+        self, results: Mapping[str, Any], curves: Mapping[str, Curves], policies: Sequence[StoredPolicies] = ()
     ) -> dict[str, Any]:
         """Writes the results, the curves and the policies, and marks the run as finished; gives the manifest."""
         from mccpo.runs.curves import write_curves  # noqa: PLC0415 - polars: training need not wait for it
 
         if policies:
-            write_policies(self.path, policies)
+            write_policy_file(self.path, policies)
         files.write_text(self.path / "results.json", dump_json(results, indent=2) + "\n")
         write_curves(self.path / "metrics.parquet", curves)
         return self.mark(finished=True)
@@ -112,7 +112,7 @@ class RunFolder:
             "seconds": round(self._spent + time.monotonic() - self._begun, 3),
             "python": platform.python_version(),
             "libraries": {name: version(name) for name in _LIBRARIES},
-            "device": jax.devices()[0].device_kind,
+            "device": _device(),
             "commit": _commit(),
         }
         self._written = True
@@ -146,17 +146,6 @@ def read_run(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return manifest, results
 
 
-def load_policies(run: Path) -> list[Policies]:
-    """The policies that a finished run of the neural learner keeps."""
-    read_run(run)
-    if not (run / DOCUMENT).exists():
-        raise InputError(
-            f"{run} keeps no policies",
-            fix="name a run of a neural learner, such as of tutor-15; what a finite environment's tables say is exact",
-        )
-    return read_policies(run)
-
-
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     """Reads the arrays of a checkpoint."""
     try:
@@ -177,3 +166,9 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip()
+
+
+def _device() -> str | None:
+    """What trained, where jax has been asked to; nothing here imports it."""
+    jax = sys.modules.get("jax")
+    return None if jax is None else jax.devices()[0].device_kind

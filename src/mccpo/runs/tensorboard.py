@@ -39,7 +39,7 @@ class EventFiles:
             seeds = len(next(iter(metrics.values())))
             for seed in range(seeds):
                 path = self._folder / _plain(part) / method / f"seed-{seed}" / _FILE
-                self._extend(path, curves.episodes, {name: values[seed] for name, values in metrics.items()})
+                self._extend(path, curves.trained, {name: values[seed] for name, values in metrics.items()})
 
     def _extend(self, path: Path, steps: np.ndarray, metrics: dict[str, np.ndarray]) -> None:
         if path not in self._last:

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.curriculum.derive import case
-from mccpo.curriculum.derive.case import Choices
+from mccpo.curriculum.derive import CaseChoices, derive_case, read_package
 from mccpo.errors import InputError
 
 HEADING, COUNT, ADD, MULTIPLY = "uuid-h", "uuid-1", "uuid-2", "uuid-3"
@@ -49,7 +48,7 @@ ASSOCIATIONS = [
 def derive(folder, associations=ASSOCIATIONS, items=ITEMS, **choices):
     path = folder / "package.json"
     path.write_text(json.dumps({"CFDocument": {"title": "d"}, "CFItems": items, "CFAssociations": associations}))
-    return case.derive(case.read(path), Choices(**choices))
+    return derive_case(read_package(path), CaseChoices(**choices))
 
 
 def test_precedes_is_a_prerequisite_and_the_rest_is_counted(tmp_path):
@@ -98,7 +97,7 @@ def test_wrong_packages_are_refused_in_one_line(tmp_path, content, message):
     path = tmp_path / "package.json"
     path.write_text(content)
     with pytest.raises(InputError, match=message):
-        case.read(path)
+        read_package(path)
 
 
 def test_hierarchy_alone_is_not_order(tmp_path):

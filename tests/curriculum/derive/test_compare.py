@@ -3,7 +3,7 @@
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.curriculum.derive.compare import compare
+from mccpo.curriculum.derive import compare_graphs
 from mccpo.errors import InputError
 
 EXPERT = Curriculum.from_edges([("a", "b"), ("b", "x"), ("x", "c"), ("c", "d")], "abxcd")
@@ -11,7 +11,7 @@ EXPERT = Curriculum.from_edges([("a", "b"), ("b", "x"), ("x", "c"), ("c", "d")],
 
 def test_hand_worked():
     derived = Curriculum.from_edges([("a", "b"), ("d", "c"), ("b", "c"), ("c", "y")], "abdcy")
-    found = compare(derived, EXPERT)
+    found = compare_graphs(derived, EXPERT)
     assert (found.concepts, found.only_derived, found.only_expert) == (4, 1, 1)
     edges = found.edges
     assert (edges.found, edges.expert, edges.right) == (3, 2, 1)  # x and y are not in both
@@ -24,13 +24,13 @@ def test_hand_worked():
 
 
 def test_a_graph_agrees_with_itself():
-    found = compare(EXPERT, EXPERT)
+    found = compare_graphs(EXPERT, EXPERT)
     assert found.edges.f1 == found.closure.f1 == found.orientation == 1.0
 
 
 def test_graphs_without_edges_have_no_rates():
     none = Curriculum.from_edges([], "abc")
-    found = compare(none, EXPERT)
+    found = compare_graphs(none, EXPERT)
     assert (found.edges.precision, found.edges.recall, found.orientation) == (None, 0.0, None)
     with pytest.raises(InputError, match="fewer than two concepts in common"):
-        compare(none, Curriculum.from_edges([], "xyz"))
+        compare_graphs(none, Curriculum.from_edges([], "xyz"))

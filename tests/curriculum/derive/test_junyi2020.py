@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.curriculum.derive import junyi2020, junyi2020_yields
-from mccpo.curriculum.derive.junyi2020 import Choices
+from mccpo.curriculum.derive import (
+    Junyi2020Choices,
+    derive_junyi2020,
+    every_combination,
+    graph_size,
+    read_taxonomy,
+)
 from mccpo.curriculum.derive.recipe import settle
 from mccpo.errors import InputError
 
@@ -31,11 +36,11 @@ def write(path, rows=ROWS, header=HEADER):
 
 @pytest.fixture
 def taxonomy(tmp_path):
-    return junyi2020.read(write(tmp_path / "Info_Content.csv"))
+    return read_taxonomy(write(tmp_path / "Info_Content.csv"))
 
 
 def edges(taxonomy, **choices):
-    graph = junyi2020.derive(taxonomy, Choices(**{"min_exercises": 1} | choices)).graph
+    graph = derive_junyi2020(taxonomy, Junyi2020Choices(**{"min_exercises": 1} | choices)).graph
     short = {name: f"{name.split()[1]}.{name.split()[3]}" for name in graph.names if " " in name}
     return {(short.get(start, start), short.get(end, end)) for start, end in graph.edges}
 
@@ -56,7 +61,10 @@ def test_easier_comes_first_in_a_cluster_and_the_earlier_stage_in_a_branch(taxon
 
 
 def test_unset_is_left_out_or_apart_or_easy(taxonomy):
-    names = {choice: junyi2020.derive(taxonomy, Choices(unset=choice, min_exercises=1)) for choice in ("apart", "easy")}
+    names = {
+        choice: derive_junyi2020(taxonomy, Junyi2020Choices(unset=choice, min_exercises=1))
+        for choice in ("apart", "easy")
+    }
     assert "level2 e elementary unset" in names["apart"].graph.names
     assert edges(taxonomy, unset="apart") == edges(taxonomy)
     assert names["easy"].members["level2 e elementary easy"] == ("e1", "e2", "e5")
@@ -68,20 +76,20 @@ def test_exercises_can_be_the_concepts(taxonomy):
 
 
 def test_small_groups_lonely_concepts_and_rare_exercises_can_go(taxonomy):
-    assert junyi2020.derive(taxonomy, Choices(min_exercises=2)).graph.names == ("level2 e elementary easy",)
-    kept = junyi2020.derive(taxonomy, Choices(min_exercises=1, cross="none", alone="dropped")).graph.names
+    assert derive_junyi2020(taxonomy, Junyi2020Choices(min_exercises=2)).graph.names == ("level2 e elementary easy",)
+    kept = derive_junyi2020(taxonomy, Junyi2020Choices(min_exercises=1, cross="none", alone="dropped")).graph.names
     assert kept == tuple(f"level2 {name}" for name in (
         "e elementary easy", "e elementary normal", "e elementary hard", "j junior easy", "j junior hard",
     ))  # fmt: skip
     counts = {"e1": 10, "e3": 10, "j1": 9}
-    derived = junyi2020.derive(taxonomy, Choices(min_exercises=1, min_interactions=10), counts)
+    derived = derive_junyi2020(taxonomy, Junyi2020Choices(min_exercises=1, min_interactions=10), counts)
     assert set(derived.members.values()) == {("e1",), ("e3",)}
     with pytest.raises(InputError, match="--counts"):
-        junyi2020.derive(taxonomy, Choices(min_interactions=10))
+        derive_junyi2020(taxonomy, Junyi2020Choices(min_interactions=10))
 
 
 def test_every_edge_says_where_it_comes_from(taxonomy):
-    graph = junyi2020.derive(taxonomy, Choices(min_exercises=1)).graph
+    graph = derive_junyi2020(taxonomy, Junyi2020Choices(min_exercises=1)).graph
     assert set(graph.evidence) == set(graph.edges)
     assert graph.provenances() == {"difficulty order within a cluster": 3, "stage order within a branch": 4}
     support = graph.evidence["level2 e elementary easy", "level2 e elementary normal"].support
@@ -90,10 +98,10 @@ def test_every_edge_says_where_it_comes_from(taxonomy):
     assert graph.derived.origin == "Info_Content.csv"
 
 
-def test_yields_count_what_the_graph_holds(taxonomy):
-    for one in junyi2020_yields.every_combination(taxonomy)[::7]:
+def test_sizes_count_what_the_graph_holds(taxonomy):
+    for one in every_combination(taxonomy)[::7]:
         if one.concepts:
-            graph = Curriculum.from_raw(junyi2020.derive(taxonomy, one.choices).graph)
+            graph = Curriculum.from_raw(derive_junyi2020(taxonomy, one.choices).graph)
             assert (one.concepts, one.edges, one.depth) == (len(graph), len(graph.edges), graph.depth)
 
 
@@ -111,32 +119,30 @@ def test_yields_count_what_the_graph_holds(taxonomy):
 )
 def test_wrong_tables_are_refused_in_one_line(tmp_path, rows, header, message):
     with pytest.raises(InputError, match=message):
-        junyi2020.read(write(tmp_path / "x.csv", rows, header))
+        read_taxonomy(write(tmp_path / "x.csv", rows, header))
 
 
 def test_wrong_choices_are_refused(taxonomy):
     with pytest.raises(InputError, match="did you mean 'cluster'"):
-        settle(Choices, {"clusters": "level2"})
+        settle(Junyi2020Choices, {"clusters": "level2"})
     with pytest.raises(InputError, match="choose one of level1, level2"):
-        settle(Choices, {"cluster": "level5"})
+        settle(Junyi2020Choices, {"cluster": "level5"})
     with pytest.raises(InputError, match="whole number"):
-        settle(Choices, {"min_exercises": -1})
+        settle(Junyi2020Choices, {"min_exercises": -1})
     with pytest.raises(InputError, match="finer than the cluster"):
-        junyi2020.derive(taxonomy, Choices(branch="level3"))
+        derive_junyi2020(taxonomy, Junyi2020Choices(branch="level3"))
     with pytest.raises(InputError, match="leaves no concept"):
-        junyi2020.derive(taxonomy, Choices(min_exercises=99))
+        derive_junyi2020(taxonomy, Junyi2020Choices(min_exercises=99))
 
 
 def test_the_real_exercises_give_the_papers_numbers_under_the_defaults():
     if "MCCPO_DATA" not in os.environ:
         pytest.skip("MCCPO_DATA is not set")
-    taxonomy = junyi2020.read(Path(os.environ["MCCPO_DATA"]) / "junyi2020" / "Info_Content_from_sql_dump.csv")
+    taxonomy = read_taxonomy(Path(os.environ["MCCPO_DATA"]) / "junyi2020" / "Info_Content_from_sql_dump.csv")
     assert len(taxonomy.exercises) == 1330
-    graph = Curriculum.from_raw(junyi2020.derive(taxonomy).graph)
+    graph = Curriculum.from_raw(derive_junyi2020(taxonomy).graph)
     assert (len(graph), len(graph.edges), graph.depth) == (14, 17, 5)
     exact = [
-        least
-        for least in range(1, 101)
-        if junyi2020_yields.measure(taxonomy, Choices(min_exercises=least)).distance == 0
+        least for least in range(1, 101) if graph_size(taxonomy, Junyi2020Choices(min_exercises=least)).distance == 0
     ]
     assert exact == [19, 20, 21]

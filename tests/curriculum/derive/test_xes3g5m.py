@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.curriculum.derive import xes3g5m
-from mccpo.curriculum.derive.xes3g5m import Choices
+from mccpo.curriculum.derive import Xes3g5mChoices, derive_xes3g5m, read_routes
 from mccpo.errors import InputError
 
 NAMES = {"0": "数", "1": "加法", "2": "加法 ", "3": "乘法", "4": "几何", "5": "圆"}
@@ -35,7 +34,7 @@ ROUTES = [["数----加法----乘法"], ["数----加法----乘法"], ["数----加
 
 
 def derive(folder, routes=ROUTES, counts=None, **choices):
-    return xes3g5m.derive(xes3g5m.read(write(folder, routes)), Choices(**choices), counts)
+    return derive_xes3g5m(read_routes(write(folder, routes)), Xes3g5mChoices(**choices), counts)
 
 
 def test_ancestors_are_prerequisites_and_names_keep_their_white_space(tmp_path):
@@ -87,9 +86,9 @@ def test_all_pairs_are_the_closure_of_the_nearest(tmp_path):
             path.append(names[str(at)])
             at = parent[at]
         routes.append(["----".join(reversed(path))])
-    found = xes3g5m.read(write(tmp_path, routes, names))
-    every = xes3g5m.derive(found, Choices(top=0)).graph
-    nearest = xes3g5m.derive(found, Choices(top=0, pairs="nearest")).graph
+    found = read_routes(write(tmp_path, routes, names))
+    every = derive_xes3g5m(found, Xes3g5mChoices(top=0)).graph
+    nearest = derive_xes3g5m(found, Xes3g5mChoices(top=0, pairs="nearest")).graph
     assert set(every.edges) == set(nx.transitive_closure(nx.DiGraph(nearest.edges)).edges)
 
 
@@ -107,4 +106,4 @@ def test_wrong_files_are_refused_in_one_line(tmp_path, file, text, message):
     write(tmp_path, ROUTES)
     (tmp_path / file).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        xes3g5m.read(tmp_path)
+        read_routes(tmp_path)

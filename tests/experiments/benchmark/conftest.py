@@ -9,8 +9,8 @@ import pytest
 from jaxtyping import Array, Float, Int
 
 from mccpo.experiments.benchmark.protocol import Protocol
-from mccpo.methods import MethodSpec, as_numbers
-from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods import MethodSpec, method_arrays
+from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
 
@@ -24,13 +24,13 @@ class FakeState(NamedTuple):
     iteration: Int[Array, ""]
 
 
-class Standing(Learner):
+class Standing(GradientMethod):
     """Multiplies its parameters by a number: by 1 it stands still, by infinity it diverges."""
 
     factor: float = 1.0
 
     def playing(self, env: Any) -> Any:
-        return as_numbers(MethodSpec("standing", masked=True, constrained=True), env)
+        return method_arrays(MethodSpec("standing", masked=True, constrained=True), env)
 
     def start(self, env: Any, sizes: Any, key: Any) -> FakeState:
         return FakeState(self.network(env).init(key), jnp.zeros((), jnp.int32))

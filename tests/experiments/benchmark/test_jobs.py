@@ -14,7 +14,8 @@ from mccpo.experiments import Session
 from mccpo.experiments.benchmark import jobs as processes
 from mccpo.experiments.benchmark.jobs import Ending, Job, share_out
 from mccpo.experiments.benchmark.pairs import Benchmark
-from mccpo.experiments.benchmark.suite import run
+from mccpo.experiments.benchmark.suite import Workers, run
+from mccpo.runs.benchmark import NotRun
 
 A, B = Job("a"), Job("b")
 PAIRS = [Job("a", "x"), Job("a", "y"), Job("b", "x"), Job("b", "y")]
@@ -25,9 +26,9 @@ MODULE = """
 import multiprocessing, os, signal, time
 
 from mccpo.env import make
-from mccpo.experiments.benchmark.environments import World
+from mccpo.env import TrainTest
 from mccpo.experiments.benchmark.jobs import Job
-from mccpo.experiments.benchmark.methods import Ruling, entrant
+from mccpo.methods import RuleEntry, method_entry
 
 
 def note(folder, job):
@@ -55,22 +56,22 @@ def hangs():
 
 def prints():
     print("hello")
-    return entrant("random-ready").actor()
+    return method_entry("random-ready").build()
 
 
 RULES = {"dying": dies, "ending": ends, "hanging": hangs, "printing": prints}
 
 
 def load(name):
-    return Ruling(name, RULES[name]) if name in RULES else entrant(name)
+    return RuleEntry(name, name, "", RULES[name]) if name in RULES else method_entry(name)
 
 
 def place(name, _data):
     if name == "killing" and multiprocessing.parent_process() is not None:
         os.kill(os.getpid(), signal.SIGKILL)
     if name == "killing":
-        return World(env := make("tutor-15"), env)  # to be trained in, which is not to happen here
-    return World(env := make(name), env)
+        return TrainTest(env := make("tutor-15"), env)  # to be trained in, which is not to happen here
+    return TrainTest(env := make(name), env)
 """
 
 
@@ -92,14 +93,14 @@ def shared(theirs, tmp_path_factory):
     return ended, times
 
 
-def test_pairs_wait_for_what_their_environment_needs_first_and_not_for_another_environment(shared):
+def test_pairs_wait_for_their_own_environment_only(shared):
     _, times = shared
     assert times["a-None"][1] <= times["a-x"][0]
     assert times["b-None"][1] <= times["b-y"][0]
     assert times["b-None"][0] < times["a-x"][1]  # the second place was not left empty
 
 
-def test_a_process_that_dies_is_told_of_and_the_others_go_on(shared):
+def test_a_dead_process_is_reported_and_others_go_on(shared):
     ended, times = shared
     assert ended == {
         **dict.fromkeys((A, B, PAIRS[0], PAIRS[3]), Ending("done")),
@@ -127,13 +128,11 @@ def rows_in(folder):
     return pl.read_parquet(folder / "rows.parquet").drop("seconds")
 
 
-def test_a_benchmark_is_the_same_by_several_processes_but_for_methods_that_end_their_own(
-    asked, tmp_path, monkeypatch, capfd
-):
+def test_several_processes_give_the_same_results(asked, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(processes, "GRACE", 10.0)
-    methods, told = ("random-ready", "dying", "ending", "hanging", "printing"), []
+    methods, trials = ("random-ready", "dying", "ending", "hanging", "printing"), []
     whole = asked(*methods, limit=0.5)
-    shared = run(tmp_path / "shared", whole, Session(), jobs=2, told=told.append)
+    shared = run(tmp_path / "shared", whole, Session(), after_trial=trials.append, workers=Workers(2))
     run(tmp_path / "alone", asked("random-ready", limit=0.5), Session())
     rows = rows_in(tmp_path / "shared")
     assert rows.filter(method="random-ready").equals(rows_in(tmp_path / "alone"))
@@ -141,28 +140,29 @@ def test_a_benchmark_is_the_same_by_several_processes_but_for_methods_that_end_t
     assert found["dying"] == ("crashed", "its process ended with 3")
     assert found["ending"] == ("crashed", "its process ended without a result")
     assert found["hanging"][0] == "timed out"
-    assert {trial.method: trial.status for trial in told} == {method: found[method][0] for method in methods}
+    assert {trial.method: trial.status for trial in trials} == {method: found[method][0] for method in methods}
     assert "hello" not in capfd.readouterr().out
-    seconds = shared["methods"]["random-ready"]["seconds"]["gate"]
-    assert seconds["all"] > 0
-    assert seconds["device"] == "cpu"
+    seconds = shared.methods["random-ready"].seconds["gate"]
+    assert seconds.all > 0
+    assert seconds.device == "cpu"
     # What crashed stays so when it is resumed, as anything that failed.
-    again = run(tmp_path / "shared", whole, Session(), jobs=2, resume=True)
-    assert again["cells"] == shared["cells"]
+    again = run(tmp_path / "shared", whole, Session(), workers=Workers(2), resume=True)
+    assert again.findings.cells == shared.findings.cells
 
 
-def test_an_environment_that_ends_its_process_is_left_and_the_others_go_on(asked, tmp_path):
-    results = run(tmp_path, asked("random-ready", environments=("killing", "gate")), Session(), jobs=2)
-    assert results["environments"]["killing"] == {"why": "its process was ended by SIGKILL"}
-    assert {cell["environment"]: cell["status"] for cell in results["cells"]}["gate"] == "done"
+def test_an_environment_that_ends_its_process_is_left(asked, tmp_path):
+    results = run(tmp_path, asked("random-ready", environments=("killing", "gate")), Session(), workers=Workers(2))
+    assert results.environments["killing"] == NotRun("its process was ended by SIGKILL")
+    assert {cell.environment: cell.status for cell in results.findings.cells}["gate"] == "done"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_no_fault_of_the_method(asked, tmp_path):
     """It stops, and is tried again: a pair that says it crashed would stay so."""
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells/gate").write_text("in the way")
     with pytest.raises(MccpoError, match="gate random-ready: "):
-        run(tmp_path, asked("random-ready"), Session(), jobs=2)
+        run(tmp_path, asked("random-ready"), Session(), workers=Workers(2))
     (tmp_path / "cells/gate").unlink()
-    results = run(tmp_path, asked("random-ready"), Session(), jobs=2, resume=True)
-    assert {cell["status"] for cell in results["cells"]} == {"done"}
+    results = run(tmp_path, asked("random-ready"), Session(), workers=Workers(2), resume=True)
+    assert {cell.status for cell in results.findings.cells} == {"done"}

@@ -1,18 +1,19 @@
 """Agents of other packages: played through the adapter, written, read, and set beside the others."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
-from mccpo.env import make
+from mccpo.env import TrainTest, make
 from mccpo.errors import InputError
 from mccpo.exact import evaluate
-from mccpo.experiments import Session
-from mccpo.experiments.benchmark.environments import World
-from mccpo.experiments.benchmark.outside import check, joined, left_out, measure, read, write
-from mccpo.experiments.benchmark.problem import pose
+from mccpo.experiments.benchmark.agent_rows import read_agent_rows, write_agent_rows
+from mccpo.experiments.benchmark.outside import agent_trials, check_agents, left_out, measure
 from mccpo.experiments.benchmark.rows import rows_of
-from mccpo.methods.rules import TUTORS, tabulate
+from mccpo.experiments.problem import pose
+from mccpo.methods.rules import RandomReady, tabulate
 
 EPISODES = 400
 
@@ -26,46 +27,49 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def posed(small):
-    env = make("gate")
-    return pose("gate", World(env, env), small, Session())
+def problem():
+    return pose(make("gate"))
 
 
-def test_an_agent_is_worth_what_its_policy_is_worth_exactly(rows, posed):
-    exact = evaluate(posed.model, tabulate(posed.env, TUTORS["random-ready"]())[posed.model.index])
+def test_measured_values_are_near_the_exact(rows, problem):
+    exact = evaluate(problem.model, tabulate(problem.test, RandomReady())[problem.model.index])
     for row in rows:
-        assert row["return"] == pytest.approx(exact.ret, abs=4 / np.sqrt(EPISODES))
-        assert row["J_c"] == pytest.approx(exact.costs["c"], abs=4 / np.sqrt(EPISODES))
-        assert row["gain"] == pytest.approx(exact.gain, abs=4 / np.sqrt(EPISODES))
-        assert row["prerequisite_violation_rate"] == 0
+        assert row.ret == pytest.approx(exact.ret, abs=4 / np.sqrt(EPISODES))
+        assert row.costs["c"] == pytest.approx(exact.costs["c"], abs=4 / np.sqrt(EPISODES))
+        assert row.gain == pytest.approx(exact.gain, abs=4 / np.sqrt(EPISODES))
+        assert row.prerequisite_violation_rate == 0
 
 
-def test_its_rows_join_the_table(rows, posed, small, tmp_path):
-    write(tmp_path / "agent.parquet", rows)
-    agent, *others = joined(posed, read(tmp_path / "agent.parquet"), small)
+def test_rows_join_the_table(rows, problem, small, tmp_path):
+    write_agent_rows(tmp_path / "agent.parquet", rows)
+    agent, *others = agent_trials(problem, read_agent_rows(tmp_path / "agent.parquet"), small)
     assert not others
-    found = rows_of(posed, agent, small)
-    assert {(row["kappa"], row["seed"], row["kind"], row["status"]) for row in found} == {
+    found = rows_of(problem, agent, small)
+    assert {(row.kappa, row.seed, row.kind, row.status) for row in found} == {
         (kappa, seed, "outside", "done") for kappa in small.kappa for seed in (0, 1)
     }
-    assert found[0]["return"] == rows[0]["return"]
-    assert found[0]["seconds"] == 1.5
-    assert not joined(posed, [{**rows[0], "environment": "chain"}], small)
+    assert found[0].outcome.ret == rows[0].ret
+    assert found[0].seconds == 1.5
+    assert not agent_trials(problem, [replace(rows[0], environment="chain")], small)
 
 
-def test_an_agent_trained_for_one_kappa_stands_there_alone(rows, posed, small):
-    (agent,) = joined(posed, [{**row, "kappa": 0.9} for row in rows], small)
-    status = {(row["kappa"], row["status"]) for row in rows_of(posed, agent, small)}
+def test_agent_trained_for_one_kappa_counts_there_alone(rows, problem, small):
+    (agent,) = agent_trials(problem, [replace(row, kappa=0.9) for row in rows], small)
+    status = {(row.kappa, row.status) for row in rows_of(problem, agent, small)}
     assert status == {(0.9, "done"), (0.5, "does not apply")}
 
 
-def test_its_seeds_keep_their_numbers(rows, posed, small):
-    (agent,) = joined(posed, [{**row, "seed": row["seed"] + 7} for row in rows], small)
-    assert [row["seed"] for row in rows_of(posed, agent, small)] == [7, 8, 7, 8]
+def test_its_seeds_keep_their_numbers(rows, problem, small):
+    (agent,) = agent_trials(problem, [replace(row, seed=row.seed + 7) for row in rows], small)
+    assert [row.seed for row in rows_of(problem, agent, small)] == [7, 8, 7, 8]
+
+
+def opened(name):
+    return TrainTest(env := make(name), env)
 
 
 def wrong(**change):
-    return lambda rows: [rows[0], {**rows[1], **change}]
+    return change
 
 
 @pytest.mark.parametrize(
@@ -84,31 +88,37 @@ def wrong(**change):
         (wrong(kappa=0.9), "row 2: seed 1 of anyone is there at κ = 0.9, not at κ = 0.5"),
     ],
 )
-def test_rows_that_cannot_join_are_refused_by_file_and_row(rows, posed, small, tmp_path, change, said):
+def test_refusals_name_file_and_row(rows, small, tmp_path, change, said):
     path = tmp_path / "agent.parquet"
-    write(path, change(rows))
+    first, second = (row.columns() for row in rows)
+    pl.DataFrame([first, {**second, **change}], strict=False).write_parquet(path)
     with pytest.raises(InputError) as refused:
-        check(read(path), small, taken={"mc-cpo"}, asked={"gate"}, open_=lambda _: posed.world)
+        check_agents(
+            read_agent_rows(path),
+            small,
+            taken={"mc-cpo"},
+            asked={"gate"},
+            open_environment=opened,
+        )
     assert f"{path}, {said}" in str(refused.value)
 
 
 def test_a_number_that_is_a_text_is_refused(rows, tmp_path):
     path = tmp_path / "agent.parquet"
-    pl.DataFrame([{**row, "return": "much"} for row in rows]).write_parquet(path)
+    pl.DataFrame([{**row.columns(), "return": "much"} for row in rows]).write_parquet(path)
     with pytest.raises(InputError, match="row 1: return is 'much'"):
-        read(path)
+        read_agent_rows(path)
 
 
-def test_rows_of_other_environments_are_left_out(rows, posed, small):
-    others = [*rows, {**rows[0], "environment": "chain"}]
-    check(others, small, taken={"mc-cpo"}, asked={"gate"}, open_=lambda _: posed.world)
+def test_rows_of_other_environments_are_left_out(rows, small):
+    others = [*rows, replace(rows[0], environment="chain")]
+    check_agents(others, small, taken={"mc-cpo"}, asked={"gate"}, open_environment=opened)
     assert left_out(others, {"gate"}) == ["chain"]
 
 
-def test_files_of_something_else_are_refused(rows, posed, small, tmp_path):
+def test_files_of_something_else_are_refused(rows, problem, small, tmp_path):
     (tmp_path / "none.parquet").write_text("none")
     with pytest.raises(InputError):
-        read(tmp_path / "none.parquet")
-    without = {key: value for key, value in rows[0].items() if key != "J_c"}
+        read_agent_rows(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="no J_c"):
-        joined(posed, [without], small)
+        agent_trials(problem, [replace(rows[0], costs={})], small)

@@ -5,20 +5,24 @@ import pytest
 import scipy
 
 from mccpo.env import make
-from mccpo.evaluation.metrics import slack_of
+from mccpo.evaluation.policy import slack_of
 from mccpo.exact import Values
-from mccpo.experiments.benchmark.environments import World
 from mccpo.experiments.benchmark.overall import relative
-from mccpo.experiments.benchmark.problem import Posed
-from mccpo.experiments.benchmark.results import hypervolumes, kept, summed_up, winners
-from mccpo.experiments.benchmark.rows import cost_share, measured
+from mccpo.experiments.benchmark.results import findings_of, hypervolumes, kept_shares, winners
+from mccpo.experiments.benchmark.rows import cost_share
+from mccpo.experiments.benchmark.rows import outcome as outcome_of
 from mccpo.experiments.benchmark.scoring import nearest, score_of
+from mccpo.experiments.problem import Problem
+from mccpo.runs.benchmark import Outcome, Row
+
+
+def outcome(x, y, met):
+    return Outcome(y, met, met, 0.0, 0.0, 0.0, 0.0, {}, share=y, optimum_share=None, cost_share=x)
 
 
 def row(method, environment="here", kappa=0.5, seed=0, status="done", x=0.5, y=0.5, met=1.0):
-    head = {"environment": environment, "method": method, "kind": "learner", "kappa": kappa, "seed": seed}
-    tail = {"status": status, "why": "", "folder": "", "seconds": 1.0}
-    return head | tail | ({"cost_share": x, "share": y, "satisfaction_strict": met} if status == "done" else {})
+    worth = outcome(x, y, met) if status == "done" else None
+    return Row(environment, method, "learner", kappa, seed, status, "", "{}", "", 1.0, {}, worth)
 
 
 def values(ret, cost):
@@ -34,7 +38,7 @@ def test_the_plane_begins_at_the_smallest_kappa():
     assert found["thrifty"]["here"][0] == pytest.approx(0.6)
 
 
-def test_what_failed_dominates_nothing_and_what_does_not_apply_is_left_out():
+def test_failures_dominate_nothing():
     found = hypervolumes([row("a", status="crashed"), row("b", status="does not apply"), row("c")])
     assert found == {"a": {"here": {0: 0.0}}, "c": {"here": {0: pytest.approx(0.5)}}}
 
@@ -44,18 +48,18 @@ def test_half_a_front_counts_for_what_it_is():
     assert hypervolumes(half)["a"]["here"][0] == pytest.approx(0.8)
 
 
-def test_who_wins_among_those_that_always_meet_the_budgets():
+def test_safe_winner():
     rows = [row("bold", y=0.9, met=0.0), row("safe", y=0.7), row("shy", y=0.6)]
-    found = summed_up(rows)
-    assert found["winners"]["here"]["method"] == "bold"
-    assert found["winners"]["here"]["safe_method"] == "safe"
-    assert found["aggregate"]["safe"]["best_on"] == ["here"]
-    assert found["improvement"] == {}  # MC-CPO took no part
-    nobody = winners(hypervolumes(rows[:1]), summed_up(rows[:1])["cells"])
-    assert nobody["here"]["safe_method"] is None
+    found = findings_of(rows)
+    assert found.winners["here"].overall.methods == ("bold",)
+    assert found.winners["here"].safe.methods == ("safe",)
+    assert found.aggregate["safe"].best_on == ("here",)
+    assert found.improvement == {}  # MC-CPO took no part
+    nobody = winners(hypervolumes(rows[:1]), findings_of(rows[:1]).cells)
+    assert nobody["here"].safe.methods == ()
 
 
-def test_a_tie_is_shared_and_nobody_wins_by_nothing():
+def test_ties_are_shared_and_zero_never_wins():
     rows = [
         row("one", y=0.7),
         row("other", y=0.7),
@@ -63,47 +67,47 @@ def test_a_tie_is_shared_and_nobody_wins_by_nothing():
         row("one", "there", x=1.0),
         row("other", "there", x=1.2),
     ]
-    found = summed_up(rows)
-    assert found["winners"]["here"]["methods"] == found["winners"]["here"]["safe_methods"] == ["one", "other"]
-    assert found["winners"]["there"]["method"] is found["winners"]["there"]["safe_method"] is None
-    assert [found["aggregate"][method]["best_on"] for method in ("one", "other", "less")] == [["here"], ["here"], []]
+    found = findings_of(rows)
+    assert found.winners["here"].overall.methods == found.winners["here"].safe.methods == ("one", "other")
+    assert found.winners["there"].overall.methods == found.winners["there"].safe.methods == ()
+    assert [found.aggregate[method].best_on for method in ("one", "other", "less")] == [("here",), ("here",), ()]
 
 
-def test_only_who_has_a_result_everywhere_is_complete():
+def test_complete_means_a_result_everywhere():
     rows = [
         *(row("mc-cpo", place) for place in ("here", "there")),
         row("failing"), row("failing", "there", status="crashed"),
         row("partial"), row("partial", "there", status="does not apply"),
         *(row(method, "nowhere", status="does not apply") for method in ("mc-cpo", "failing", "partial", "idle")),
     ]  # fmt: skip
-    found = summed_up(rows)["aggregate"]
-    assert {method: (one["environments"], one["complete"]) for method, one in found.items()} == {
-        "mc-cpo": (["here", "there"], True),
-        "failing": (["here", "there"], True),  # a failure is a result: it dominates nothing
-        "partial": (["here"], False),
+    found = findings_of(rows).aggregate
+    assert {method: (aggregate.environments, aggregate.complete) for method, aggregate in found.items()} == {
+        "mc-cpo": (("here", "there"), True),
+        "failing": (("here", "there"), True),  # a failure is a result: it dominates nothing
+        "partial": (("here",), False),
     }
-    assert [method for method, one in found.items() if "ours" in one] == ["partial"]
+    assert [method for method, aggregate in found.items() if aggregate.beside_ours] == ["partial"]
 
 
-def test_who_is_not_complete_has_ours_beside_it_on_the_same_environments_and_seeds():
+def test_incomplete_method_has_ours_on_same_runs():
     draw = np.random.default_rng(0)
     heights = {(place, seed): draw.uniform(0.5, 1.0) for place in ("easy", "fair", "hard") for seed in range(8)}
     rows = [row("mc-cpo", place, seed=seed, y=y) for (place, seed), y in heights.items()]
     seeds = range(2, 8)  # an agent from elsewhere has seeds of its own
     rows += [row("other", place, seed=seed, y=0.3) for place in ("easy", "fair") for seed in seeds]
-    found = summed_up(rows)["aggregate"]["other"]
+    found = findings_of(rows).aggregate["other"]
     best = {place: np.mean([heights[place, seed] for seed in range(8)]) for place in ("easy", "fair")}
     same = [heights[place, seed] / best[place] for place in best for seed in seeds]  # at κ = 0.5 a height is a volume
     theirs = [0.3 / best[place] for place in best for _ in seeds]
-    for measure in (found, found["kept"]):
-        assert measure["iqm"] == pytest.approx(scipy.stats.trim_mean(theirs, 0.25))
-    for measure in (found["ours"], found["ours"]["kept"]):
-        assert measure["iqm"] == pytest.approx(scipy.stats.trim_mean(same, 0.25))
-        low, high = measure["ci"]
-        assert min(same) < low < measure["iqm"] < high < max(same)
+    for measure in (found.scores.hypervolume, found.scores.kept):
+        assert measure.iqm == pytest.approx(scipy.stats.trim_mean(theirs, 0.25))
+    for measure in (found.ours.hypervolume, found.ours.kept):
+        assert measure.iqm == pytest.approx(scipy.stats.trim_mean(same, 0.25))
+        low, high = measure.ci
+        assert min(same) < low < measure.iqm < high < max(same)
 
 
-def test_the_middle_half_is_of_seeds_and_not_of_environments():
+def test_quartiles_are_of_seeds():
     """One method is the better by half on three of four environments, of which two lie in the outer quartiles."""
     levels = {"hard": (0.2, 0.3), "harder": (0.1, 0.15), "fair": (0.5, 0.45), "easy": (0.6, 0.9)}
     rows = [
@@ -112,12 +116,12 @@ def test_the_middle_half_is_of_seeds_and_not_of_environments():
         for method, y in zip(("low", "high"), heights, strict=True)
         for seed in range(4)
     ]
-    found = summed_up(rows)["aggregate"]
-    assert found["low"]["iqm"] == pytest.approx(2 / 3)  # of the best: 2/3, 2/3, 1, 2/3
-    assert found["high"]["iqm"] == pytest.approx(1.0)
+    found = findings_of(rows).aggregate
+    assert found["low"].scores.hypervolume.iqm == pytest.approx(2 / 3)  # of the best: 2/3, 2/3, 1, 2/3
+    assert found["high"].scores.hypervolume.iqm == pytest.approx(1.0)
 
 
-def test_scores_are_relative_to_the_largest_mean_on_their_environment():
+def test_scores_are_relative_to_the_best():
     scores = {"a": {"here": {0: 0.2, 1: 0.6}, "there": {0: 0.0}}, "b": {"here": {0: 0.1, 1: 0.1}, "there": {0: 0.0}}}
     found = relative(scores)
     assert found["a"]["here"] == pytest.approx({0: 0.5, 1: 1.5})
@@ -126,13 +130,13 @@ def test_scores_are_relative_to_the_largest_mean_on_their_environment():
 
 
 def test_profiles_are_relative_too():
-    found = summed_up([row("a", y=0.3), row("b", y=0.6), row("b", seed=1, y=0.3)])["profiles"]
-    above = {method: dict(zip(one["tau"], one["share"], strict=True)) for method, one in found.items()}
+    found = findings_of([row("a", y=0.3), row("b", y=0.6), row("b", seed=1, y=0.3)]).profiles
+    above = {method: dict(zip(profile.tau, profile.share, strict=True)) for method, profile in found.items()}
     assert (above["a"][0.66], above["a"][0.68]) == (1.0, 0.0)  # 0.3 of a best mean of 0.45
     assert (above["b"][0.68], above["b"][1.0]) == (0.5, 0.5)  # 0.6 is more than the best has on average
 
 
-def test_kept_is_what_the_policy_for_each_kappa_returns_within_its_budget():
+def test_kept_share():
     rows = [
         row("a", kappa=0.5, y=0.8), row("a", kappa=0.9, x=0.9, y=0.96),
         row("a", kappa=0.5, seed=1, y=0.8), row("a", kappa=0.9, seed=1, x=0.91, y=0.99, met=0.0),
@@ -140,78 +144,79 @@ def test_kept_is_what_the_policy_for_each_kappa_returns_within_its_budget():
         row("c", kappa=0.5, status="does not apply"), row("c", kappa=0.9, status="does not apply"),
         row("d", kappa=0.5, y=-0.5), row("d", kappa=0.9, status="does not apply"),
     ]  # fmt: skip
-    assert kept(rows) == {
+    assert kept_shares(rows) == {
         "a": {"here": {0: pytest.approx(0.88), 1: pytest.approx(0.4)}},
         "b": {"here": {0: pytest.approx(0.25)}},
         "d": {"here": {0: 0.0}},  # less than nothing is not worse than a budget that is missed
     }
-    assert summed_up(rows)["kept"]["here"]["a"]["per_seed"] == pytest.approx([0.88, 0.4])
+    assert findings_of(rows).kept["here"]["a"].per_seed == pytest.approx([0.88, 0.4])
 
 
-def test_the_optimum_keeps_the_most_though_thrift_may_dominate_more():
+def test_optimum_keeps_most():
     """On a concave front, the second policy spends less than its κ asks for."""
     front = {0.5: 0.8, 0.6: 0.9, 0.9: 0.96}
     best = [row("optimum", kappa=kappa, x=kappa, y=front[kappa]) for kappa in (0.5, 0.9)]
     thrifty = [row("thrifty", kappa=kappa, x=x, y=front[x]) for kappa, x in ((0.5, 0.5), (0.9, 0.6))]
-    found = summed_up(best + thrifty)
-    volumes, within = found["hypervolume"]["here"], found["kept"]["here"]
-    assert volumes["thrifty"]["mean"] > volumes["optimum"]["mean"]
-    assert within["thrifty"]["mean"] < within["optimum"]["mean"] == pytest.approx(0.88)
+    found = findings_of(best + thrifty)
+    volumes, within = found.hypervolume["here"], found.kept["here"]
+    assert volumes["thrifty"].mean > volumes["optimum"].mean
+    assert within["thrifty"].mean < within["optimum"].mean == pytest.approx(0.88)
 
 
-def test_ours_is_beside_nobody_where_it_was_not():
+def test_ours_is_none_without_common_environments():
     rows = [row("mc-cpo", "here"), row("other", "there")]
-    found = summed_up(rows)["aggregate"]
-    assert found["other"]["ours"] is None
-    assert "ours" not in found["mc-cpo"]
-    assert not found["mc-cpo"]["complete"]
-    alone = summed_up([row("a", "here"), row("b", "here"), row("b", "there")])["aggregate"]  # MC-CPO took no part
-    assert alone["a"]["ours"] is None
+    found = findings_of(rows).aggregate
+    assert found["other"].beside_ours
+    assert found["other"].ours is None
+    assert not found["mc-cpo"].beside_ours
+    assert not found["mc-cpo"].complete
+    alone = findings_of([row("a", "here"), row("b", "here"), row("b", "there")]).aggregate  # MC-CPO took no part
+    assert alone["a"].ours is None
 
 
-def test_who_is_best_but_for_what_nobody_meets():
+def test_best_on_reachable_budgets():
     tight = [row(method, kappa=0.5, seed=seed, met=0.0) for method in ("bold", "best", "other") for seed in range(2)]
     wide = [row("bold", kappa=0.9, seed=seed, x=0.9, y=0.99, met=float(seed)) for seed in range(2)]
     wide += [row("best", kappa=0.9, seed=seed, x=0.9, y=0.9) for seed in range(2)]
     wide += [row("other", kappa=0.9, seed=seed, x=0.9, y=0.8) for seed in range(2)]
-    rows = sorted(tight + wide, key=lambda one: (one["method"], one["kappa"]))
-    found = summed_up(rows)["winners"]["here"]
-    assert (found["unmet"], found["safe"], found["safe_method"]) == ([0.5], [], None)
-    assert (found["method"], found["reachable_method"], found["reachable_methods"]) == ("bold", "best", ["best"])
-    assert found["reachable_hypervolume"] == pytest.approx((0.4 * 0.5 + 0.1 * 0.9) / 0.5)
+    rows = sorted(tight + wide, key=lambda one: (one.method, one.kappa))
+    found = findings_of(rows).winners["here"]
+    assert (found.unmet, found.safe_methods, found.safe.methods) == ((0.5,), (), ())
+    assert (found.overall.methods, found.reachable.methods) == (("bold",), ("best",))
+    assert found.reachable.hypervolume == pytest.approx((0.4 * 0.5 + 0.1 * 0.9) / 0.5)
 
 
-def test_one_seed_that_meets_a_budget_shows_that_it_can_be_met():
+def test_one_seed_shows_a_budget_is_reachable():
     rows = [row("lucky", seed=seed, met=float(seed == 0)) for seed in range(2)] + [row("safe", kappa=0.9, x=0.9)]
-    found = summed_up(rows)["winners"]["here"]
-    assert (found["unmet"], found["reachable_method"]) == ([], None)
+    found = findings_of(rows).winners["here"]
+    assert (found.unmet, found.reachable.methods) == ((), ())
 
 
-def test_where_all_budgets_are_met_the_reachable_best_is_the_safe_one():
-    found = summed_up([row("bold", y=0.9, met=0.0), row("safe", y=0.7)])["winners"]["here"]
-    assert (found["unmet"], found["reachable_methods"]) == ([], found["safe_methods"])
-    assert found["reachable_hypervolume"] == found["safe_hypervolume"] == pytest.approx(0.7)
+def test_reachable_winner_is_the_safe_one():
+    found = findings_of([row("bold", y=0.9, met=0.0), row("safe", y=0.7)]).winners["here"]
+    assert (found.unmet, found.reachable.methods) == ((), found.safe.methods)
+    assert found.reachable.hypervolume == found.safe.hypervolume == pytest.approx(0.7)
 
 
-def test_where_no_budget_is_ever_met_nobody_is_best():
-    found = summed_up([row("a", met=0.0), row("b", status="crashed")])["winners"]["here"]
-    assert (found["unmet"], found["reachable_method"], found["reachable_hypervolume"]) == ([0.5], None, None)
+def test_nobody_wins_without_met_budgets():
+    found = findings_of([row("a", met=0.0), row("b", status="crashed")]).winners["here"]
+    assert (found.unmet, found.reachable.methods, found.reachable.hypervolume) == ((0.5,), (), None)
 
 
-def test_to_spend_of_what_costs_nothing_without_budgets_is_to_spend_too_much():
+def test_spending_a_cost_of_zero_is_too_much():
     env = make("gate")
-    posed = Posed("gate", World(env, env), values(1.0, 0.0), values(1.0, 0.0))
+    problem = Problem("gate", env, env, values(1.0, 0.0), values(1.0, 0.0))
     slack = slack_of(env)["c"]
-    assert cost_share(values(1.0, 0.0), posed) == cost_share(values(1.0, slack), posed) == 0
-    spent = [measured(posed, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]
-    assert 1 < spent[0]["cost_share"] < spent[1]["cost_share"] < float("inf")
-    assert [one["satisfaction_strict"] for one in spent] == [0, 0]
+    assert cost_share(values(1.0, 0.0), problem) == cost_share(values(1.0, slack), problem) == 0
+    spent = [outcome_of(problem, 0.5, values(1.0, cost)) for cost in (1.01 * slack, 0.3)]
+    assert 1 < spent[0].cost_share < spent[1].cost_share < float("inf")
+    assert [worth.satisfaction_strict for worth in spent] == [0, 0]
 
 
-def test_improvement_is_over_the_environments_that_both_are_in():
+def test_improvement_is_over_common_environments():
     rows = [row("mc-cpo", y=0.9), row("mc-cpo", "there", y=0.1), row("other", y=0.5)]
-    found = summed_up(rows)["improvement"]["mc-cpo"]["other"]
-    assert (found["p"], found["environments"]) == (1.0, ["here"])
+    found = findings_of(rows).improvement["mc-cpo"]["other"]
+    assert (found.p, found.environments) == (1.0, ("here",))
 
 
 def test_budgets_come_before_the_return_for_those_that_seek_them():

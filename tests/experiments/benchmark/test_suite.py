@@ -11,18 +11,22 @@ import polars as pl
 import pytest
 from safetensors.numpy import load_file
 
-from mccpo.env import make
+from mccpo.env import Gate, TrainTest, make
 from mccpo.errors import InputError
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation import hypervolume
+from mccpo.exact import Values
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark.environments import NoData, World
-from mccpo.experiments.benchmark.methods import Learning, Ruling, entrant
-from mccpo.experiments.benchmark.pairs import Benchmark
-from mccpo.experiments.benchmark.problem import pose
+from mccpo.experiments.benchmark.agent_rows import AgentRow
+from mccpo.experiments.benchmark.pairs import Benchmark, problem_in
 from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.trial import attempt
-from mccpo.experiments.finite import pose as pose_exactly
-from mccpo.methods.rules import TUTORS
+from mccpo.experiments.prepare.environments import NoData
+from mccpo.experiments.problem import pose, pose_finite
+from mccpo.experiments.saved_policies import load_policies
+from mccpo.methods import GradientEntry, RuleEntry, method_entry
+from mccpo.methods.rules import RandomReady
+from mccpo.runs.benchmark import NotRun, read_results
+from mccpo.runs.results import parse_document
 
 METHODS = ("mc-cpo", "standing", "diverging", "crashing", "random-ready", "lyapunov-lp")
 
@@ -34,12 +38,14 @@ def load(standing):
     def load(name):
         if name in ("standing", "diverging"):
             factor = 1.0 if name == "standing" else np.inf
-            return Learning(name, lambda _env, _setting: standing(factor=factor), sees_budgets=name == "standing")
+            return GradientEntry(
+                name, name, "", lambda _env, _setting: standing(factor=factor), sees_budgets=name == "standing"
+            )
         if name == "crashing":
-            return Learning(name, lambda _env, _setting: 1 / 0)
+            return GradientEntry(name, name, "", lambda _env, _setting: 1 / 0)
         if name == "mc-cpo":
-            return replace(entrant(name), search=({}, {"settings.tighten": 0.03}))
-        return entrant(name)
+            return replace(method_entry(name), search=({}, {"settings.tighten": 0.03}))
+        return method_entry(name)
 
     return load
 
@@ -47,7 +53,7 @@ def load(standing):
 def place(name, _data):
     if name == "elsewhere":
         raise NoData("no data: it is made of logs", fix="name it")
-    return World(env := make(name), env)
+    return TrainTest(env := make(name), env)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +80,7 @@ def at(rows, **where):
     return rows.filter(*(pl.col(key) == value for key, value in where.items()))
 
 
-def test_there_is_a_row_for_every_environment_method_kappa_and_seed(rows):
+def test_a_row_for_every_environment_method_kappa_and_seed(rows):
     assert rows.select("environment", "method", "kappa", "seed").is_unique().all()
     assert len(rows) == 2 * len(METHODS) * 2 * 2
 
@@ -88,9 +94,9 @@ def test_failures_are_rows_that_say_so(rows):
     assert at(rows, method="diverging")["return"].is_null().all()
 
 
-def test_finite_environments_are_judged_exactly_against_the_optimum(rows):
+def test_finite_environments_are_evaluated_exactly(rows):
     for kappa in (0.5, 0.9):
-        best = pose_exactly(make("gate"), kappa=kappa)
+        best = pose_finite(make("gate"), kappa=kappa)
         found = at(rows, environment="gate", method="lyapunov-lp", kappa=kappa)
         assert found["optimum_share"].to_numpy() == pytest.approx(1.0, abs=1e-6)
         assert found["return"].to_numpy() == pytest.approx(best.optimum.values.ret, abs=1e-6)
@@ -98,7 +104,7 @@ def test_finite_environments_are_judged_exactly_against_the_optimum(rows):
         assert set(found["satisfaction_strict"]) == {1.0}
 
 
-def test_every_number_leads_to_a_folder(folder, rows):
+def test_rows_name_their_folder(folder, rows):
     for path in at(rows, environment="gate")["folder"].unique():
         manifest = json.loads((folder / path / "manifest.json").read_text())
         told = json.loads((folder / path / "results.json").read_text(), parse_constant=pytest.fail)
@@ -106,14 +112,50 @@ def test_every_number_leads_to_a_folder(folder, rows):
         assert manifest["configuration"]["kappa"] == [0.5, 0.9]
         ours = at(rows, folder=path)
         assert [row.get("return") for row in told["rows"]] == ours["return"].to_list()
-    policies = load_file(folder / "cells/gate/mc-cpo/policies.safetensors")
-    assert set(policies) == {"κ=0.5", "κ=0.9"}
-    assert len(policies["κ=0.5"]) == 2
 
 
-def test_the_results_are_strict_json_and_sum_up_the_rows(folder, results, rows):
+@pytest.mark.parametrize("method", ["mc-cpo", "random-ready"])
+def test_pairs_are_runs_with_policies(folder, rows, method):
+    pair, env = folder / "cells/gate" / method, make("gate")
+    policies = load_policies(pair)
+    assert [(saved.part, saved.method.name) for saved in policies] == [("gate κ=0.5", method), ("gate κ=0.9", method)]
+    (table,) = parse_document(json.loads((pair / "results.json").read_text()), pair)
+    for kappa, saved, setting in zip((0.5, 0.9), policies, table.settings, strict=True):
+        ours = at(rows, environment="gate", method=method, kappa=kappa)
+        assert setting.rows[method]["return"].per_seed == pytest.approx(ours["return"].to_list())
+        assert saved.budgets == setting.budgets == pytest.approx({"c": ours["budget_c"][0]})
+        played = saved.policies.play(env, episodes=400, seed=5)
+        assert np.shape(played.ret) == (2, 400)
+        assert np.mean(played.ret, axis=1) == pytest.approx(ours["return"].to_numpy(), abs=0.1)
+
+
+def test_failed_pairs_have_no_policies(folder, rows):
+    for method in ("diverging", "crashing"):
+        assert {path.name for path in (folder / "cells/gate" / method).iterdir()} == {"manifest.json", "results.json"}
+
+
+def test_an_environment_that_cannot_be_built_again_is_run_all_the_same(small, tmp_path):
+    class Unregistered(Gate):
+        pass
+
+    asked = Benchmark(
+        "tiny", ("random-ready",), ("gate",), small, open=lambda *_: TrainTest(env := Unregistered(), env)
+    )
+    results = run(tmp_path, asked, Session())
+    assert {cell.status for cell in results.findings.cells} == {"done"}
+    assert not list((tmp_path / "cells/gate/random-ready").glob("policies*"))
+
+
+def test_a_solver_keeps_its_tables(folder, rows):
+    tables = load_file(folder / "cells/gate/lyapunov-lp/tables.safetensors")
+    assert set(tables) == {"κ=0.5", "κ=0.9"}
+    assert tables["κ=0.5"].sum(axis=1) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_results_sum_up_the_rows(folder, results, rows):
     read = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert read["suite"] == "tiny"
+    assert read_results(folder) == results
     cell = next(cell for cell in read["cells"] if (cell["method"], cell["kappa"]) == ("mc-cpo", 0.9))
     ours = at(rows, environment="gate", method="mc-cpo", kappa=0.9)
     assert cell["return"]["per_seed"] == ours["return"].to_list()
@@ -137,39 +179,39 @@ def test_the_setting_is_chosen_by_validation_seeds(folder, small):
     assert small.search_plan.seed != small.plan.seed
 
 
-def test_a_finished_benchmark_is_read_and_not_run_again(folder, asked, results):
+def test_finished_benchmark_is_not_run_again(folder, asked, results):
     heard = []
     again = run(folder, asked, Session(progress=lambda *news: heard.append(news)), resume=True)
     assert not heard
-    assert json.dumps(again["hypervolume"]) == json.dumps(results["hypervolume"])
-    assert [cell["status"] for cell in again["cells"]] == [cell["status"] for cell in results["cells"]]
+    assert again.findings.hypervolume == results.findings.hypervolume
+    assert [cell.status for cell in again.findings.cells] == [cell.status for cell in results.findings.cells]
 
 
-def test_only_what_is_missing_is_run(folder, asked, results, tmp_path):
+def test_only_missing_pairs_are_run(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     shutil.rmtree(copy / "cells/gate/standing")
     heard = []
     again = run(copy, asked, Session(progress=lambda stage, _: heard.append(stage.label)), resume=True)
     assert set(heard) == {"gate standing training"}
-    assert again["hypervolume"]["gate"]["standing"] == results["hypervolume"]["gate"]["standing"]
+    assert again.findings.hypervolume["gate"]["standing"] == results.findings.hypervolume["gate"]["standing"]
 
 
-def test_pairs_that_are_finished_stay_whoever_is_asked_for(folder, asked, results, tmp_path):
+def test_finished_pairs_stay_in_the_results(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    told = []
+    trials = []
     others = replace(asked, methods=("random-ready",), environments=("chain",))
-    again = run(copy, others, Session(), resume=True, told=told.append)
-    assert [(trial.environment, trial.method) for trial in told] == [("chain", "random-ready")]
-    assert again["hypervolume"]["gate"] == results["hypervolume"]["gate"]
-    assert set(again["hypervolume"]["chain"]) == {"random-ready"}
+    again = run(copy, others, Session(), resume=True, after_trial=trials.append)
+    assert [(trial.environment, trial.method) for trial in trials] == [("chain", "random-ready")]
+    assert again.findings.hypervolume["gate"] == results.findings.hypervolume["gate"]
+    assert set(again.findings.hypervolume["chain"]) == {"random-ready"}
     rows = pl.read_parquet(copy / "rows.parquet")
     assert set(at(rows, environment="gate")["method"]) == set(METHODS)
     assert len(at(rows, environment="gate")) == len(METHODS) * 2 * 2
 
 
-def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, asked, results, tmp_path):
+def test_finished_pairs_are_not_lost_with_their_environment(folder, asked, results, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     before = (copy / "results.json").read_bytes()
@@ -178,7 +220,7 @@ def test_pairs_that_are_finished_are_not_lost_with_their_environment(folder, ask
     assert (copy / "results.json").read_bytes() == before
 
 
-def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path, monkeypatch):
+def test_data_folder_must_stay_the_same(asked, tmp_path, monkeypatch):
     monkeypatch.delenv("MCCPO_DATA", raising=False)
 
     def open_(name, data):
@@ -204,7 +246,7 @@ def test_the_folder_of_the_data_is_kept_and_must_stay(asked, tmp_path, monkeypat
 def test_an_outside_agent_by_the_name_of_a_method_is_refused(asked, tmp_path):
     for name in ("standing", "mc-cpo", "zpdes"):
         with pytest.raises(InputError, match=f"'{name}' is the name of a method"):
-            run(tmp_path / "run", asked, Session(), outside=[{"method": name, "environment": "gate"}])
+            run(tmp_path / "run", asked, Session(), outside=[AgentRow("gate", name, None, 0, *[0.0] * 5, {})])
     assert not (tmp_path / "run").exists()
 
 
@@ -213,9 +255,9 @@ def test_names_that_are_paths_are_refused(asked):
         replace(asked, methods=("../x",))
 
 
-def test_an_environment_that_exits_is_told_too(asked, tmp_path):
+def test_environment_that_exits_is_not_run(asked, tmp_path):
     short = replace(asked, methods=("random-ready",), environments=("gate",), open=lambda *_: sys.exit(3))
-    assert run(tmp_path / "run", short, Session())["environments"]["gate"] == {"why": "SystemExit: 3"}
+    assert run(tmp_path / "run", short, Session()).environments["gate"] == NotRun("SystemExit: 3")
 
 
 def test_other_settings_are_refused(folder, asked, results):
@@ -225,18 +267,18 @@ def test_other_settings_are_refused(folder, asked, results):
         run(folder, asked, Session())
 
 
-def test_an_environment_that_fails_is_told_and_the_others_go_on(asked, tmp_path):
+def test_environment_that_fails_is_not_run_and_others_go_on(asked, tmp_path):
     def open_(name, data):
         return 1 / 0 if name == "elsewhere" else place(name, data)
 
     short = replace(asked, methods=("random-ready",), environments=("elsewhere", "gate"), open=open_)
-    told = run(tmp_path / "run", short, Session())
-    assert told["environments"]["elsewhere"] == {"why": "ZeroDivisionError: division by zero"}
-    assert [cell["status"] for cell in told["cells"]] == ["does not apply"] * 2 + ["done"] * 2
-    assert "elsewhere" not in told["hypervolume"]  # it is nobody's fault
+    results = run(tmp_path / "run", short, Session())
+    assert results.environments["elsewhere"] == NotRun("ZeroDivisionError: division by zero")
+    assert [cell.status for cell in results.findings.cells] == ["does not apply"] * 2 + ["done"] * 2
+    assert "elsewhere" not in results.findings.hypervolume  # it is nobody's fault
 
 
-def test_ctrl_c_stops_it_and_leaves_no_half_pair(asked, tmp_path):
+def test_ctrl_c_leaves_no_half_pair(asked, tmp_path):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -248,27 +290,30 @@ def test_ctrl_c_stops_it_and_leaves_no_half_pair(asked, tmp_path):
     assert len(pl.read_parquet(tmp_path / "run/rows.parquet")) == 4
 
 
-def test_a_method_that_has_had_its_time_is_stopped(small, load):
-    posed = pose("gate", place("gate", None), small, Session())
-    trial = attempt(posed, "standing", load, replace(small, limit=1e-9), Session())
+def test_method_over_its_time_is_stopped(small, load):
+    trial = attempt(pose(make("gate")), "standing", load, replace(small, limit=1e-9), Session())
     assert trial.status == "timed out"
     assert "training, at point 1" in trial.why
 
 
-def test_anchors_that_were_left_are_not_trained_again_and_rules_are_judged_by_episodes(small):
+def test_anchors_are_reused_and_rules_are_evaluated_by_episodes(small, tmp_path):
     anchor = {
         "ret": 34.0, "costs": {"c2": 0.9, "c3": 15.9, "c4": 27.6}, "engagement": 40.0, "gain": 1.0,
         "pi_hack": 0.0, "violation_rate": 1.0, "prerequisite_violation_rate": 0.0,
     }  # fmt: skip
     kept = {"anchor": anchor, "reference": anchor}
-    posed = pose("tutor-15", place("tutor-15", None), small, Session(), kept)
-    trial = attempt(posed, "anyone", lambda name: Ruling(name, TUTORS["random-ready"]), small, Session())
+    (tmp_path / "cells/tutor-15").mkdir(parents=True)
+    (tmp_path / "cells/tutor-15/anchor.json").write_text(json.dumps(kept))
+    asked = Benchmark("tiny", ("anyone",), ("tutor-15",), small, open=place)
+    problem = problem_in(tmp_path, "tutor-15", asked, Session(progress=lambda *_: pytest.fail("it trains")))
+    assert problem.reference == Values(**anchor)
+    trial = attempt(problem, "anyone", lambda name: RuleEntry(name, name, "", RandomReady), small, Session())
     assert trial.status == "done", trial.why
     first, second = trial.values[0.5]
     assert first.ret != second.ret  # other episodes for every seed
     assert trial.values[0.9] == trial.values[0.5]
     assert first.prerequisite_violation_rate == 0
-    refused = attempt(posed, "lyapunov-lp", entrant, small, Session())
+    refused = attempt(problem, "lyapunov-lp", method_entry, small, Session())
     assert (refused.status, refused.why) == ("does not apply", "tutor-15 is not finite")
 
 
@@ -282,7 +327,7 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path, small):
     run(tmp_path, asked, Session())
 
 
-def test_what_was_begun_with_some_settings_is_not_taken_up_with_others(tmp_path, small):
+def test_resuming_with_other_settings_is_refused(tmp_path, small):
     """Stopped in its first training, it has said what it was begun with, and budgets are not those of another."""
 
     def stop(_stage, _point):
@@ -297,10 +342,10 @@ def test_what_was_begun_with_some_settings_is_not_taken_up_with_others(tmp_path,
             run(tmp_path, other, Session(), resume=resume)
 
 
-def test_pairs_of_several_versions_of_the_code_are_told_apart(tmp_path, small):
+def test_versions_of_the_code_are_listed(tmp_path, small):
     asked = Benchmark("tiny", ("random-ready",), ("gate",), small, open=place)
-    assert len(run(tmp_path, asked, Session())["versions"]) == 1
+    assert len(run(tmp_path, asked, Session()).versions) == 1
     manifest = tmp_path / "cells/gate/random-ready/manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"mccpo": "0.0.1", "commit": None}))
     more = replace(asked, methods=("curriculum-order",))
-    assert "0.0.1" in run(tmp_path, more, Session(), resume=True)["versions"]
+    assert "0.0.1" in run(tmp_path, more, Session(), resume=True).versions

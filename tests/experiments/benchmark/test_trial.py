@@ -9,19 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mccpo.env import Gate, make
-from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env import Conditioned, Gate, at_kappa, make
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark import methods
 from mccpo.experiments.benchmark import trial as trials
-from mccpo.experiments.benchmark.environments import World
-from mccpo.experiments.benchmark.methods import Learning, Ruling, Solving
-from mccpo.experiments.benchmark.problem import Posed, pose
 from mccpo.experiments.benchmark.rows import rows_of
 from mccpo.experiments.benchmark.trial import attempt
-from mccpo.methods.episodes import Actor
+from mccpo.experiments.problem import Problem, pose
+from mccpo.methods import GradientEntry, RuleEntry, SolverEntry
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import entry_of
 from mccpo.methods.rules import RandomReady
 
 ANCHOR = Values(34.0, {"c2": 0.9, "c3": 15.9, "c4": 27.6}, 40.0, 1.0, 0.0, 1.0, 0.0)
@@ -43,30 +41,38 @@ class Remembering(Scaled):
         return jnp.zeros(episodes)
 
 
-class Exiting(Actor):
+class Exiting(Policy):
     def probabilities(self, env, memory, obs):
         sys.exit(7)
 
 
-class Misused(Actor):
+class Misused(Policy):
     def probabilities(self, env, memory, obs):
         raise InputError("it was built wrongly", fix="build it well")
 
 
+def solver_giving(chance):
+    """A solver whose policy has the same chance everywhere."""
+
+    def solve(model, budgets):
+        return np.full((model.num_states, model.num_actions), chance(model))
+
+    return SolverEntry("solver", "solver", "", solve)
+
+
 @pytest.fixture(scope="module")
-def gate(small):
-    env = make("gate")
-    return pose("gate", World(env, env), small, Session())
+def gate():
+    return pose(make("gate"))
 
 
 @pytest.fixture(scope="module")
 def tutor():
     env = make("tutor-15")
-    return Posed("tutor-15", World(env, env), ANCHOR, ANCHOR)
+    return Problem("tutor-15", env, env, ANCHOR, ANCHOR)
 
 
-def follow(posed, rule, protocol):
-    return attempt(posed, "rule", lambda name: Ruling(name, rule), protocol, Session())
+def follow(problem, rule, protocol):
+    return attempt(problem, "rule", lambda name: RuleEntry(name, name, "", rule), protocol, Session())
 
 
 @pytest.mark.parametrize("rule", [Scaled, Remembering])
@@ -78,7 +84,7 @@ def test_a_rule_whose_chances_are_none_has_failed(gate, small, rule, by, status,
     found = follow(gate, lambda: rule(by=by), small)
     assert found.status == status
     assert why in found.why
-    assert {row["status"] for row in rows_of(gate, found, small)} == {status}
+    assert {row.status for row in rows_of(gate, found, small)} == {status}
 
 
 def test_so_has_one_that_is_judged_by_episodes(tutor, small):
@@ -88,7 +94,9 @@ def test_so_has_one_that_is_judged_by_episodes(tutor, small):
 
 def test_only_what_says_so_does_not_apply(gate, tutor, small):
     assert follow(gate, Misused, small).status == "crashed"
-    solver = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), np.nan))
+    solver = SolverEntry(
+        "solver", "solver", "", lambda model, _: np.full((model.num_states, model.num_actions), np.nan)
+    )
     assert attempt(gate, "solver", lambda _: solver, small, Session()).status == "crashed"
     assert attempt(tutor, "solver", lambda _: solver, small, Session()).status == "does not apply"
 
@@ -109,7 +117,9 @@ def test_rules_and_solvers_have_no_more_time_than_others(gate, small):
     for rule in (Scaled, Remembering):
         found = follow(gate, rule, hurried)
         assert (found.status, found.values) == ("timed out", {})
-    even = Solving("solver", lambda model, _: np.full((model.num_states, model.num_actions), 1 / model.num_actions))
+    even = SolverEntry(
+        "solver", "solver", "", lambda model, _: np.full((model.num_states, model.num_actions), 1 / model.num_actions)
+    )
     found = attempt(gate, "solver", lambda _: even, hurried, Session())
     assert (found.status, found.why) == ("timed out", "stopped after 1e-09 s in solving for κ=0.5")
 
@@ -122,16 +132,16 @@ def test_the_seconds_of_a_rule_are_measured_without_compiling(gate, small):
 def test_settings_are_searched_for_where_they_are_trained(gate, small, standing, monkeypatch):
     """On graphs that they are judged on, under the budgets there, they would be chosen by the test."""
     easy, hard = gate.reference, replace(gate.reference, costs={"c": 0.25})
-    posed = Posed("gate", World(Gate(R=0.5), Gate(R=0.6)), easy, hard)
+    problem = Problem("gate", Gate(R=0.5), Gate(R=0.6), easy, hard)
     seen = []
 
-    def judge(_posed, env, _playing, _network, parameters, _protocol, _seed):
+    def evaluate(_problem, env, _playing, _network, parameters, _protocol, _seed):
         seen.append(float(env.R))
         return [[replace(easy, costs={"c": 0.3})] * parameters.shape[1] for _ in parameters]
 
-    monkeypatch.setattr(trials, "judge_policies", judge)
-    method = Learning("standing", lambda _env, _setting: standing(), ({}, {"factor": 1.0}))
-    found = attempt(posed, "standing", lambda _: method, small, Session())
+    monkeypatch.setattr(trials, "evaluate_networks", evaluate)
+    method = GradientEntry("standing", "standing", "", lambda _env, _setting: standing(), ({}, {"factor": 1.0}))
+    found = attempt(problem, "standing", lambda _: method, small, Session())
     assert found.status == "done", found.why
     assert seen == pytest.approx([0.5, 0.5, 0.6])  # each setting, then the test
     assert [one["met"] for one in found.searched] == [1, 1]  # 0.3 is within 0.7 × 1, and beyond 0.7 × 0.25
@@ -139,19 +149,19 @@ def test_settings_are_searched_for_where_they_are_trained(gate, small, standing,
 
 def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(gate, small, standing):
     class Ranged(standing):
-        def training_world(self, env):
+        def training_environment(self, env):
             return Conditioned(env, (0.4, 1.0), relative=True)
 
-        def world_at(self, env, kappa):
+        def environment_at(self, env, kappa):
             if kappa < 0.6:
                 raise InputError(f"kappa is {kappa}", fix="ask for 0.6 or more")
             return at_kappa(env, kappa)
 
     trained = []
     session = Session(progress=lambda stage, _: trained.append(stage.label))
-    method = Learning("ranged", lambda _env, _setting: Ranged(), conditioned=True)
+    method = GradientEntry("ranged", "ranged", "", lambda _env, _setting: Ranged(), conditioned=True)
     found = attempt(gate, "ranged", lambda _: method, small, session)
-    assert {(row["kappa"], row["status"], row["why"]) for row in rows_of(gate, found, small)} == {
+    assert {(row.kappa, row.status, row.why) for row in rows_of(gate, found, small)} == {
         (0.5, "does not apply", "kappa is 0.5; ask for 0.6 or more"),
         (0.9, "done", ""),
     }
@@ -167,7 +177,7 @@ def test_the_method_of_the_documentation_works(small):
     code = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class MyMethod" in block)
     given = {}
     exec(code, given)
-    posed = pose("gate", World(env := make("gate"), env), small, Session())
-    trial = attempt(posed, "mine", lambda name: methods._rival(given["MyMethod"], name), small, Session())
+    problem = pose(make("gate"))
+    trial = attempt(problem, "mine", lambda name: entry_of(given["MyMethod"], name), small, Session())
     assert (trial.status, trial.why) == ("done", "")
     assert len(trial.searched) == 3

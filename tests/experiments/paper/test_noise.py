@@ -1,4 +1,4 @@
-"""The noise table in small: what is judged, what the gate lets through, and that the paper's claim is answered."""
+"""The noise table in small: what is evaluated, what the gate lets through, and that the paper's claim is answered."""
 
 import json
 
@@ -8,9 +8,10 @@ import pytest
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
-from mccpo.experiments import Options, Session, neural
+from mccpo.experiments import Options, Session, measuring
 from mccpo.experiments.paper import noise
 from mccpo.experiments.paper.noise import KINDS, WORST, Level
+from mccpo.experiments.problem import pose_neural
 from mccpo.files import dump_json
 from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes
@@ -31,7 +32,7 @@ def results(kept):
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
         patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
         produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
-    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+    return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def kinds(results):
     return results["noise"]["tutor-15 κ=0.9"]["kinds"]
 
 
-def test_every_kind_and_level_is_judged(results, kinds):
+def test_every_kind_and_level_is_evaluated(results, kinds):
     assert results["table"] == "noise"
     assert list(results["settings"]) == [f"tutor-15 κ=0.9 σ={sigma:g}" for sigma in (0, 0.05, 0.1, 0.2)]
     assert {kind: [level["level"] for level in levels] for kind, levels in kinds.items()} == {
@@ -73,14 +74,14 @@ def test_the_same_level_is_the_same_everywhere(results, kinds):
 
 def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(results, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
-    anchored = neural.anchor(make("tutor-15", **SHORT), Options(), Session())
-    free = neural.Trained(neural.method_spec("unconstrained"), anchored.runs, 0)
-    budgets = anchored.budgets(0.9, {})
+    problem = pose_neural(make("tutor-15", **SHORT), Options(), Session())
+    budgets = problem.budgets(0.9, {})
+    trained = measuring.train(problem, ["unconstrained"], budgets, "", Session())
     setting = results["settings"]["tutor-15 κ=0.9 σ=0"]
     assert setting["budgets"] == pytest.approx(budgets)
-    for metric, cell in neural.measured(anchored, free, budgets).items():
+    for metric, summary in measuring.measured(problem, trained["unconstrained"], budgets).items():
         ours = setting["rows"]["unconstrained"][metric]["per_seed"]
-        np.testing.assert_allclose(ours, cell["per_seed"], rtol=1e-5, err_msg=metric)
+        np.testing.assert_allclose(ours, summary.per_seed, rtol=1e-5, err_msg=metric)
 
 
 def test_the_gate_lets_through_what_the_estimate_overrates_and_nothing_else(kinds):
@@ -137,13 +138,13 @@ def test_satisfaction_must_hold_at_every_level_of_noise():
     assert not noise.claimed("here", ours).holds
 
 
-def test_other_methods_are_judged_when_asked_for(monkeypatch):
+def test_other_methods_are_evaluated_on_request(monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     monkeypatch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
     monkeypatch.setattr(noise, "KINDS", {kind: dict(list(levels.items())[:1]) for kind, levels in KINDS.items()})
     results = noise.produce(Options(methods=("post-hoc",), parameters=SHORT, kappa=(0.9,)), Session()).results
-    assert [set(part["rows"]) for part in results["settings"].values()] == [{"post-hoc"}]
-    assert results["claims"] == []
+    assert [set(setting.rows) for setting in results.settings] == [{"post-hoc"}]
+    assert results.claims == ()
 
 
 def test_budgets_are_set_by_kappa():

@@ -8,12 +8,12 @@ import pytest
 
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
-from mccpo.experiments import Options, Session, neural
+from mccpo.experiments import Options, Session, problem, training
 from mccpo.experiments.paper import shaping
 from mccpo.experiments.paper.shaping import Study, weigh
 from mccpo.experiments.table import met
 from mccpo.files import dump_json
-from mccpo.methods import NeuralPlan, train_neural
+from mccpo.methods import NeuralPlan
 from mccpo.methods.gradient.rollout import Sizes
 
 PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
@@ -35,18 +35,21 @@ def kept():
 
 @pytest.fixture(scope="module")
 def results(trainings, kept):
-    def train(env, methods, *args, **kwargs):
-        trainings.append([spec.name for spec in methods])
-        return train_neural(env, methods, *args, **kwargs)
+    train_specs = training.train_specs
+
+    def train(env, specs, *args, **kwargs):
+        trainings.append([spec.name for spec in specs])
+        return train_specs(env, specs, *args, **kwargs)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
-        patch.setattr(neural, "train_neural", train)
+        for module in (problem, training):
+            patch.setattr(module, "train_specs", train)
         patch.setattr(shaping, "ENVIRONMENTS", ("tutor-15",))
         patch.setattr(shaping, "WEIGHTS", FEW)
         options = Options(parameters={"horizon": 12}, kappa=(0.9, 0.7))
         produced = shaping.produce(options, Session(keep=kept.append))
-    return json.loads(dump_json(produced.results), parse_constant=pytest.fail)
+    return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
 
 def test_a_weight_scales_the_papers_prices_or_is_lambda():
@@ -114,10 +117,10 @@ def row(ret, c2, c3, unready=5.0):
 
 
 def study(ours, swept):
-    anchored = SimpleNamespace(plan=SimpleNamespace(seeds=2))
+    problem = SimpleNamespace(training=SimpleNamespace(seeds=2))
     budgets = {0.9: BUDGETS, 0.45: {name: limit / 2 for name, limit in BUDGETS.items()}}
     rows = {"mc-cpo": ours[0.9], "unconstrained": row(40.0, [2, 2], [20, 20])}
-    return Study("here", anchored, budgets, rows, {"reward-shaped": swept}, ours, None)
+    return Study("here", problem, budgets, rows, {"reward-shaped": swept}, ours, None)
 
 
 def test_seeds_are_held_against_any_budgets():

@@ -3,34 +3,32 @@
 import numpy as np
 import pytest
 
-from mccpo.experiments import Options, Session, feasibility, neural
+from mccpo.experiments import Options, Session, feasibility, training
 from mccpo.experiments.paper import tutor
-from mccpo.methods import NeuralPlan, NeuralRuns
-from mccpo.methods.gradient.ppo import Progress
-from mccpo.methods.gradient.rollout import network_of
-from mccpo.runs.policies import read_policies, write_policies
+from mccpo.experiments.saved_policies import read_policies, write_policies
+from mccpo.methods import NeuralPlan, NeuralProgress, NeuralRuns, network_of
 
 
-def untrained(env, methods, _budgets, plan, **_):
+def untrained(env, variants, plan, **_):
     """Policies as they would be before training, which is not what this is about."""
-    runs = (len(methods), plan.seeds)
+    runs = (len(variants), plan.seeds)
     point, costs = np.zeros((*runs, 1)), np.zeros((*runs, 1, len(env.cost_names)))
     policies = np.zeros((*runs, network_of(env).size), np.float32)
-    curves = Progress(point, costs, point, point, costs, point, point)
+    curves = NeuralProgress(point, costs, point, point, costs, point, point)
     return NeuralRuns(policies, policies, costs[:, :, 0], curves, np.array([1]))
 
 
 def test_levels_that_differ_in_a_late_digit_are_parts_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=1))
-    monkeypatch.setattr(neural, "train_neural", untrained)
-    monkeypatch.setattr(feasibility, "examine", lambda *_: {})
+    monkeypatch.setattr(training, "train_variants", untrained)
+    monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     kept, stages = [], []
     options = Options(methods=("mc-cpo",), parameters={"horizon": 4}, kappa=(5.0, 5.0000001))
     session = Session(progress=lambda stage, _: stages.append(stage.label), keep=kept.append)
     produced = tutor.produce("tutor-15", (), options, session)
     names = ["tutor-15 κ=5.0", "tutor-15 κ=5.0000001"]
-    assert list(produced.results["settings"]) == list(produced.curves) == names
-    assert produced.results["parts"] == {name: name for name in names}
+    assert [setting.name for setting in produced.results.settings] == list(produced.curves) == names
+    assert produced.results.parts == {name: name for name in names}
     assert stages == ["tutor-15 unconstrained", *names]
     write_policies(tmp_path, kept)
     first, second = read_policies(tmp_path)

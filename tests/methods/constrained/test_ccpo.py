@@ -23,7 +23,7 @@ from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.mc_cpo.multipliers import budgets_of
 
 ENV = make("chain")
-WORLD = CCPO().training_world(ENV)
+WORLD = CCPO().training_environment(ENV)
 BUDGETS = {"c2": 0.5, "c4": 0.6}
 PLAN = NeuralPlan(steps=700, seeds=1, sizes=Sizes(environments=8, rollout=16, minibatch=64, epochs=2), validation=8)
 
@@ -101,6 +101,7 @@ def test_the_first_policy_is_near_uniform_at_every_kappa():
     assert np.abs(logits).max() < 0.2
 
 
+@pytest.mark.slow
 def test_it_trains_within_the_mask_repeats_and_resumes(trained):
     variants, runs, saved = trained
     assert len(saved) == PLAN.points == 2
@@ -117,7 +118,7 @@ def test_it_trains_within_the_mask_repeats_and_resumes(trained):
 def test_the_policy_is_asked_for_a_kappa_in_the_costs_as_they_are(trained):
     _, runs, _ = trained
     learner = CCPO()
-    world = learner.world_at(ENV, 0.45)
+    world = learner.environment_at(ENV, 0.45)
     seen = evaluate_policies(
         world, [learner.playing(world)] * 2, learner.network(world), runs.selected, episodes=50, seed=0
     )
@@ -146,4 +147,4 @@ def test_the_budgets_that_a_benchmark_calls_unseen_are_never_trained_at_and_othe
     assert all(np.abs(np.array(KNOTS) - kappa).min() > 0.04 for kappa in UNSEEN)
     for kappa in (0.3, 1.2):
         with pytest.raises(InputError, match="kappa is"):
-            CCPO().world_at(ENV, kappa)
+            CCPO().environment_at(ENV, kappa)

@@ -9,7 +9,7 @@ import scipy
 from mccpo.methods.constrained import cpo
 from mccpo.methods.constrained.trust_region import best_step, conjugate_gradients
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.masked import masked_softmax
+from mccpo.policy import masked_softmax
 
 RADIUS = 0.05
 solve_step = jax.jit(best_step)

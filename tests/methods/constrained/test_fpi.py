@@ -10,7 +10,7 @@ import pytest
 from mccpo.env import make
 from mccpo.methods import budgets_of
 from mccpo.methods.constrained.fpi import FPI
-from mccpo.methods.constrained.on_policy import Seen
+from mccpo.methods.constrained.on_policy import Context, Seen
 from mccpo.methods.gradient.gae import value_scale
 from mccpo.methods.gradient.ledger import ledger_of
 
@@ -34,6 +34,12 @@ def evidence_of(seed=0, time=9, batch=3):
     seen = Seen(jnp.array([0.1, 0.0, 2.5]), jnp.zeros(3), jnp.ones(()))  # without an error, there is no margin
     appraisal = SimpleNamespace(advantages=advantages)
     return SimpleNamespace(rollout=rollout, before=before, appraisal=appraisal, seen=seen, episodes=jnp.asarray(4.0))
+
+
+def context_of(method, evidence, budgets=BUDGETS):
+    """What an improvement goes by, before the first."""
+    state = SimpleNamespace(own=method.own(ENV, jax.random.key(0)), fitted=None)
+    return Context(ENV, None, budgets, state, evidence, None, None)
 
 
 def plain_ledger(evidence):
@@ -63,7 +69,7 @@ def test_feasibility_is_what_is_expected_to_be_left_of_the_budget():
     discount, spent = plain_ledger(evidence)
     scale = np.asarray(value_scale(ENV, BUDGETS))[1:]
     expected = spent + discount[:, None] * np.asarray(evidence.rollout.values[:, 1:]) * scale[:, None]
-    found = method.feasibility(ENV, BUDGETS, evidence)
+    found = method.feasibility(context_of(method, evidence))
     np.testing.assert_allclose(
         found[:, 2], (2.0 * (1 - FPI().settings.tighten) - expected[:, 2]) / 2.0, rtol=1e-4, atol=1e-5
     )
@@ -76,14 +82,13 @@ def test_feasible_states_seek_reward_behind_a_barrier_and_others_less_cost(limit
     seen = {}
 
     class Spy(FPI):
-        def ascend(self, env, sizes, state, evidence, advantage, key, share):
+        def ascend(self, context, advantage):
             seen["advantage"] = advantage
-            return state.fitted
+            return context.state.fitted
 
     spy = Spy(calibration=0.0, response=0.0)
-    state = SimpleNamespace(own=method.own(ENV, jax.random.key(0)), fitted=None)
-    spy.improve(ENV, None, budgets, state, evidence, None, None)
-    left = np.asarray(method.feasibility(ENV, budgets, evidence))[:, 2]
+    spy.improve(context_of(spy, evidence, budgets))
+    left = np.asarray(method.feasibility(context_of(method, evidence, budgets)))[:, 2]
     A = np.asarray(evidence.appraisal.advantages)
     price = method.barrier / np.maximum(left, method.floor) * float(ENV.discounted_horizon / budgets.scale[2])
     wanted = np.where(left > 0, A[:, 0] - price * A[:, 3], -price * A[:, 3])
@@ -93,12 +98,11 @@ def test_feasible_states_seek_reward_behind_a_barrier_and_others_less_cost(limit
 
 def test_the_border_follows_the_budget_that_is_missed():
     class Still(FPI):
-        def ascend(self, env, sizes, state, evidence, advantage, key, share):
-            return state.fitted
+        def ascend(self, context, advantage):
+            return context.state.fitted
 
     method = Still(calibration=0.1)
     evidence = evidence_of(3)
-    state = SimpleNamespace(own=method.own(ENV, jax.random.key(0)), fitted=None)
-    _, own = method.improve(ENV, None, BUDGETS, state, evidence, None, None)
+    _, own = method.improve(context_of(method, evidence))
     missed = (2.5 - 2.0 * (1 - FPI().settings.tighten)) / 2.0
     np.testing.assert_allclose(own[1], [0.0, 0.0, -0.1 * missed], rtol=1e-4, atol=1e-7)

@@ -18,6 +18,7 @@ ENV = make("chain")
 PLAN = NeuralPlan(steps=700, seeds=1, sizes=Sizes(environments=8, rollout=16, minibatch=64, epochs=2), validation=8)
 
 
+@pytest.mark.slow
 def test_it_trains_within_the_mask_repeats_and_minds_no_budget():
     learner = GITS()
     network = learner.network(ENV)

@@ -25,9 +25,9 @@ class Spying(CRPO):
     def own(self, env, key):
         return jnp.zeros((3, len(env.cost_names)))
 
-    def improve(self, env, sizes, budgets, state, evidence, key, share):
-        told = [self.excess(budgets, evidence), self.new_excess(budgets, evidence), jnp.full(3, evidence.episodes)]
-        return state.fitted, jnp.stack(told)
+    def improve(self, context):
+        told = [self.excess(context), self.new_excess(context), jnp.full(3, context.evidence.episodes)]
+        return context.state.fitted, jnp.stack(told)
 
     def own_prices(self, own):
         return own[..., 0, :]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods import NeuralPlan
+from mccpo.methods import NeuralPlan, constrained
 from mccpo.methods.constrained import (
     CPO,
     CRPO,
@@ -18,7 +18,6 @@ from mccpo.methods.constrained import (
     KGA2C,
     P3O,
     RCPO,
-    RIVALS,
     Lyapunov,
     PIDLagrangian,
     PPOLagrangian,
@@ -32,6 +31,9 @@ ENV = make("chain")
 PLAN = NeuralPlan(steps=700, seeds=1, sizes=Sizes(environments=8, rollout=16, minibatch=64, epochs=2), validation=8)
 # Of the others, which have networks or learners' states of their own, it is tested beside their mechanisms.
 PLAIN = [PPOLagrangian, RCPO, PIDLagrangian, FOCOPS, CRPO, P3O, KGA2C, CPO, FPI, Lyapunov]
+RIVALS = {
+    kind.name: kind for kind in vars(constrained).values() if isinstance(kind, type) and getattr(kind, "name", "")
+}
 every_rival = pytest.mark.parametrize("rival", RIVALS.values(), ids=RIVALS)
 
 
@@ -43,7 +45,15 @@ def same_bits(one, other):
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(leaves(one), leaves(other), strict=True))
 
 
-@pytest.mark.parametrize("rival", PLAIN, ids=lambda rival: rival.name)
+# Their mechanisms have tests of their own, and they share the rest with the others.
+AS_OTHERS = (RCPO, PIDLagrangian, FOCOPS, CRPO, P3O, KGA2C, FPI)
+
+
+@pytest.mark.parametrize(
+    "rival",
+    [pytest.param(rival, marks=pytest.mark.slow if rival in AS_OTHERS else ()) for rival in PLAIN],
+    ids=lambda rival: rival.name,
+)
 def test_a_rival_trains_within_the_mask_repeats_and_resumes(rival):
     """With three budgets, one and none, which are numbers of one program."""
     variants = [Variant(rival(), budgets) for budgets in ({"c2": 0.1, "c3": 0.2, "c4": 0.3}, {"c4": 0.3}, {})]

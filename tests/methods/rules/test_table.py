@@ -8,10 +8,11 @@ import pytest
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.exact import enumerate_model, evaluate
-from mccpo.methods import as_numbers, masked_softmax, method_spec
-from mccpo.methods.episodes import NetworkActor, judge_actor
+from mccpo.methods import method_arrays, method_spec
+from mccpo.methods.episodes import NetworkPolicy, evaluate_policy
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.rules import ZPDES, GreedyGain, MasteryLearning, RandomReady, remembers, tabulate
+from mccpo.policy import masked_softmax
 
 EPISODES = 4000
 
@@ -21,7 +22,7 @@ def test_the_exact_values_are_those_of_episodes(tutor):
     env = make("chain")
     model = enumerate_model(env)
     exact = evaluate(model, tabulate(env, tutor)[model.index])
-    seen = eqx.filter_jit(judge_actor)(env, tutor, jax.random.key(3), EPISODES)
+    seen = eqx.filter_jit(evaluate_policy)(env, tutor, jax.random.key(3), EPISODES)
 
     def close(sample, value):
         error = np.std(sample) / np.sqrt(EPISODES)
@@ -38,7 +39,7 @@ def test_a_learnt_policys_rows_are_what_its_network_says_in_each_state():
     env = make("chain", concepts=3, horizon=2)
     network = network_of(env)
     parameters = 3 * network.init(jax.random.key(1))
-    table = tabulate(env, NetworkActor(as_numbers(method_spec("mc-cpo"), env), parameters, network))
+    table = tabulate(env, NetworkPolicy(method_arrays(method_spec("mc-cpo"), env), parameters, network))
     assert table.shape == (env.num_states, env.num_actions + 1)
     obs = jax.vmap(lambda number: env.observe(env.state(number)))(np.arange(env.num_states))
     logits, _ = network.apply(parameters, obs.features.T)

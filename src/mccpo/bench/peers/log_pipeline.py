@@ -19,10 +19,8 @@ import numpy as np
 import polars as pl
 import scipy.special  # noqa: F401 - the audit would load it on the way; no contender's imports are timed
 
-from mccpo.logs import load, table
-from mccpo.logs.audit.prevalence import audit
-from mccpo.logs.episodes import episodes
-from mccpo.logs.trajectories import ema
+from mccpo.logs import ema, episodes, load, writing_table
+from mccpo.logs.audit import Audit, audit
 
 LOG = "Log_Problem.csv"
 ALPHA, K0, THRESHOLD, MINIMUM = 0.08, 0.2, 0.005, 30
@@ -44,13 +42,14 @@ def ours(folder: Path, out: Path) -> dict[str, Any]:
 
     logs = load(folder, "junyi-2020")
     done("read")
-    with table.writing(logs.table, out):  # as `mccpo audit --table` does
+    with writing_table(logs.table, out):  # as `mccpo audit --table` does
         mastery = ema(logs.table, alpha=ALPHA, start=K0)
         done("mastery")
-        kept = episodes(logs.table, minimum=MINIMUM, most=None)
-        retained = np.isin(logs.table["learner"].to_physical(), kept["learner"].to_physical().unique())
+        episode_events = episodes(logs.table, minimum=MINIMUM, most=None)
+        retained = np.isin(logs.table["learner"].to_physical(), episode_events["learner"].to_physical().unique())
         done("episodes")
-        found = audit(logs.table, {"ema": mastery["after"] - mastery["before"]}, threshold=THRESHOLD, retained=retained)
+        gains = {"ema": mastery["after"] - mastery["before"]}
+        result = audit(logs.table, gains, threshold=THRESHOLD, retained=retained)
         done("audit")
     done("writing beside them")
     stages = {stage: end - begin for (_, begin), (stage, end) in pairwise(marks)}
@@ -60,30 +59,32 @@ def ours(folder: Path, out: Path) -> dict[str, Any]:
         "result": {
             "interactions": logs.account.interactions,
             "learners": logs.account.learners,
-            "episodes": int(kept["episode"].max()) + 1,  # type: ignore[arg-type]
-            "retained": kept.height,
+            "episodes": int(episode_events["episode"].max()) + 1,  # type: ignore[arg-type]
+            "retained": episode_events.height,
             "mean_mastery": float(mastery["after"].cast(pl.Float64).mean()),  # type: ignore[arg-type]
-            "decoupled_by_signal": found.rate("signal").rate,
-            "low": found.rate("signal").low,
-            "high": found.rate("signal").high,
-            "decoupled_by_ema": found.rate("ema").rate,
-            "decoupled_in_episodes": found.rate("ema", "episodes").rate,
-            "by_concept": _by(found, "concept", "signal"),
-            "by_month": _by(found, "month", "ema"),
-            "curve": [rate.rate for rate in found.curve("ema").rates],  # type: ignore[union-attr]
+            "decoupled_by_signal": result.rate("signal").rate,
+            "low": result.rate("signal").low,
+            "high": result.rate("signal").high,
+            "decoupled_by_ema": result.rate("ema").rate,
+            "decoupled_in_episodes": result.rate("ema", "episodes").rate,
+            "by_concept": _by(result, "concept", "signal"),
+            "by_month": _by(result, "month", "ema"),
+            "curve": [rate.rate for rate in result.curve("ema").rates],  # type: ignore[union-attr]
         },
     }
 
 
-def _by(found: Any, name: str, measure: str) -> dict[str, float]:
-    return {level.label: level.rates[measure].rate for level in found.breakdown(name).levels}
+def _by(result: Audit, name: str, measure: str) -> dict[str, float | None]:
+    breakdown = result.breakdown(name)
+    assert breakdown is not None
+    return {level.label: level.rates[measure].rate for level in breakdown.levels}
 
 
 def peak_gib() -> float:
     """The most memory that this process has held: not by getrusage, which begins with the parent's."""
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
-    assert found is not None
-    return int(found[1]) / 2**20
+    match = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    assert match is not None
+    return int(match[1]) / 2**20
 
 
 _WAYS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {"polars": polars_alone, "mccpo": ours}

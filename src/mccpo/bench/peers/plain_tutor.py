@@ -1,6 +1,6 @@
 """The tutor as plain NumPy, many learners at once: what a peer is given, so that its environment does not hold it up.
 
-Must import nothing that brings in jax: the peer's script imports it by its file.
+Imports `mccpo.policy` alone, which brings in no jax: the peer's script imports this module by its file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+from mccpo.policy import engagement_of, learning_rate
 
 
 class Played(NamedTuple):
@@ -22,18 +24,18 @@ class Played(NamedTuple):
 class PlainTutors:
     """Learners side by side under the rules of a deterministic tutor without activities; all end an episode together.
 
-    `features` holds what a policy sees, in the order of `Tutoring.observe`, and is updated in place.
+    `features` holds what a policy sees, laid out as in training, and is updated in place.
     """
 
     def __init__(self, tutor: Any, learners: int) -> None:
         concepts = len(tutor.curriculum)
         self.tutor = tutor
-        self.features = np.zeros((learners, 4 * concepts + 1), np.float32)
-        parts = np.split(self.features, np.arange(1, 5) * concepts, axis=1)
-        self._K, self._novelty, self._last, self._ready, self._time = parts
+        self.features = np.zeros((learners, tutor.layout.size), np.float32)
+        self._K, self._novelty, self._last, self._ready, _, self._time = tutor.layout.split(self.features)  # views
         self._sparse = np.asarray(tutor.curriculum.prerequisites.sparse)
         self._mastered = np.ones((learners, concepts + 1), bool)  # the last is where the sparse form's padding points
         self._demand = tutor.demand.astype(np.float32)
+        self._prices = tutor.prices
         self._fading = np.float32(np.exp(-1 / tutor.novelty_span))
         self._rows = np.arange(learners)
         self._t = 0
@@ -55,11 +57,9 @@ class PlainTutors:
     def step(self, action: Int[np.ndarray, " learners"]) -> Played:
         """Teaches each learner a concept; after the last step of an episode, the features are those of the next."""
         tutor, at = self.tutor, (self._rows, action)
-        missing = 1 - self._K[at]
-        rate = np.where(self._ready[at] > 0, tutor.eta, tutor.eta * tutor.unready_gain)
-        reward = tutor.r_base - tutor.r_difficulty * self._demand[action] * missing
-        reward = np.clip(reward + tutor.r_novelty * self._novelty[at], 0.0, 1.0)
-        self._K[at] += rate * missing
+        K = self._K[at]
+        reward = engagement_of(self._prices, self._demand[action], K, self._novelty[at])
+        self._K[at] += learning_rate(tutor.eta, self._ready[at] > 0, tutor.unready_gain) * (1 - K)
         self._novelty[at] *= self._fading
         self._last[:] = 0.0
         self._last[at] = 1.0

@@ -43,12 +43,12 @@ class Climb:
         for name, value in zip(("learns", "guesses", "slips"), rest, strict=True):
             model[name] = np.array([value])
         begun = time.perf_counter()
-        found, likelihoods = self._fit(
+        parameters, likelihoods = self._fit(
             model, data, tol=self._request["tolerance"], maxiter=self._request["limit"], **kwargs
         )
         self.seconds += time.perf_counter() - begun
         self.steps += len(likelihoods)
-        return found, likelihoods
+        return parameters, likelihoods
 
 
 class Told(Model):  # type: ignore[misc]
@@ -81,8 +81,8 @@ def main() -> None:
         "em_rounds": climbs,
         "steps": climb.steps,
         "parameters": {
-            skill: [float(np.ravel(one[name])[0]) for name in ("prior", "learns", "guesses", "slips")]
-            for skill, one in model.coef_.items()
+            skill: [float(np.ravel(coefficients[name])[0]) for name in ("prior", "learns", "guesses", "slips")]
+            for skill, coefficients in model.coef_.items()
         },
     }
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,8 +1,8 @@
-"""What the service is measured beside: the same server and database, and a plain route that inserts one row durably.
+"""What the service is compared with: the same server and database, and a plain route that inserts one row durably.
 
-`/row` commits every row on its own, as a plain route does. `/grouped` lets the rows that wait share a commit, as the
-service does: it shows what everything else of the service costs. Run as `python -m mccpo.bench.serve.bare URL`; it
-prints its address.
+`/row` commits every row on its own, as a plain route does. `/grouped` lets waiting rows share a commit, as the service
+does: it shows what everything else of the service costs. Run as `python -m mccpo.bench.serve.bare URL`; it prints its
+address.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from mccpo.bench.serve.client import HOST
-from mccpo.serve.api.listening import listen, run_app
-from mccpo.serve.record.store import engine_of, parse_url
-from mccpo.serve.service.background import background
+from mccpo.serve.api import listen, run_app
+from mccpo.serve.record import engine_of, parse_url
+from mccpo.serve.service import background
 
 METADATA = MetaData()
 ROW = Table(

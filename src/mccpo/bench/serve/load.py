@@ -1,7 +1,7 @@
-"""The load: many connections, each with learners of its own, who ask for decisions and report outcomes.
+"""The load: many connections, each with learners of its own, which ask for decisions and report outcomes.
 
-It trusts nothing that it is told: it keeps the mastery of every learner from the outcomes' answers, and looks up in the
-curriculum whether what was decided was ready.
+It does not trust the service: it tracks the mastery of every learner from the answers to outcomes, and checks by the
+curriculum whether every decision was ready.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ async def enrol(port: int, learners: int, connections: int) -> tuple[Pupils, Tal
     """Registers learners, and reads what is needed to judge the decisions about them."""
     ids: list[str] = []
 
-    async def register(connection: Connection, place: int, tally: Tally) -> None:
-        for number in range(place, learners, connections):
+    async def register(connection: Connection, index: int, tally: Tally) -> None:
+        for number in range(index, learners, connections):
             form = {"name": f"learner {number}", "labels": {"half": "even" if number % 2 == 0 else "odd"}}
             answer = tally.take(await connection.request("POST", "/v1/learners", json.dumps(form).encode()))
             if answer is not None:
@@ -79,8 +79,8 @@ async def enrol(port: int, learners: int, connections: int) -> tuple[Pupils, Tal
     async with Connection(port) as connection:
         curriculum = json.loads((await connection.request("GET", "/v1/curriculum")).body)
         state = json.loads((await connection.request("GET", f"/v1/learners/{ids[0]}/state")).body)
-    prerequisites = {one["concept"]: one["prerequisites"] for one in curriculum["concepts"]}
-    pupils = Pupils(prerequisites, state["theta"], {one["concept"]: one["mastery"] for one in state["concepts"]})
+    prerequisites = {entry["concept"]: entry["prerequisites"] for entry in curriculum["concepts"]}
+    pupils = Pupils(prerequisites, state["theta"], {entry["concept"]: entry["mastery"] for entry in state["concepts"]})
     pupils.ids = ids
     return pupils, tally
 
@@ -88,9 +88,9 @@ async def enrol(port: int, learners: int, connections: int) -> tuple[Pupils, Tal
 async def teach(port: int, connections: int, pupils: Pupils, learners: Sequence[str], pairs: int, seed: int) -> Tally:
     """Asks for so many decisions about each learner, one after the other, and reports their outcomes."""
 
-    async def taught(connection: Connection, place: int, tally: Tally) -> None:
-        draw = random.Random(f"{seed} {place}")
-        for learner in learners[place::connections]:
+    async def taught(connection: Connection, index: int, tally: Tally) -> None:
+        draw = random.Random(f"{seed} {index}")
+        for learner in learners[index::connections]:
             for _ in range(pairs):
                 decision = tally.take(await connection.request("POST", f"/v1/learners/{learner}/next"))
                 if decision is None:
@@ -109,9 +109,9 @@ async def teach(port: int, connections: int, pupils: Pupils, learners: Sequence[
 async def insert(port: int, connections: int, path: str, requests: int) -> Tally:
     """Sends rows to a bare endpoint."""
 
-    async def inserted(connection: Connection, place: int, tally: Tally) -> None:
-        body = json.dumps({"learner": f"learner {place}", "correct": True}).encode()
-        for _ in range(place, requests, connections):
+    async def inserted(connection: Connection, index: int, tally: Tally) -> None:
+        body = json.dumps({"learner": f"learner {index}", "correct": True}).encode()
+        for _ in range(index, requests, connections):
             tally.take(await connection.request("POST", path, body))
 
     return await drive(port, connections, inserted)
@@ -121,15 +121,15 @@ async def drive(port: int, connections: int, work: Callable[[Connection, int, Ta
     """Lets every connection do its work at the same time; what breaks a connection ends its work, and is an error."""
     tally = Tally()
 
-    async def one(place: int) -> None:
+    async def run_connection(index: int) -> None:
         try:
             async with Connection(port) as connection:
-                await work(connection, place, tally)
+                await work(connection, index, tally)
         except OSError as error:
             tally.errors.append(f"{type(error).__name__}: {error}")
 
     began, busy = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(one(place) for place in range(connections)))
+    await asyncio.gather(*(run_connection(index) for index in range(connections)))
     tally.seconds = time.perf_counter() - began
     tally.client_seconds = time.process_time() - busy
     return tally

@@ -1,4 +1,4 @@
-"""The processes that are measured: one that serves, and a database for it."""
+"""The processes that are measured: a server, and a database for it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(*arguments: str, ready: str) -> Iterator[Server]:
-    """Runs Python with these arguments as long as the block: a server that tells its address in its first line."""
+    """Runs Python with these arguments as long as the block: a server that prints its address in its first line."""
     began = time.perf_counter()
     with (
         tempfile.TemporaryFile("w+") as said,
@@ -131,9 +131,9 @@ def database_in(server: str) -> Iterator[str]:
 
 def _programs() -> Path | None:
     """The folder of PostgreSQL's programs, which distributions keep off the path."""
-    found = shutil.which("initdb")
-    if found is not None:
-        return Path(found).resolve().parent
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        return Path(on_path).resolve().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return installed[-1].parent if installed else None
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-    from mccpo.logs.audit.prevalence import Audit
-    from mccpo.report.audit.words import Reported, Subject
+    from mccpo.logs.audit import Audit
+    from mccpo.report.audit import AuditSubject, PaperPrevalence
 
 Model: TypeAlias = Literal["ema", "bkt", "bkt-forget"]
 PAGE, RESULT = "audit.html", "audit.json"
@@ -67,11 +67,9 @@ def audit(
     A gain is what the platform's signal says, where it has one, and what models of mastery say; the rate depends on
     which, so all are shown, with intervals that know that the events of one learner are alike.
     """
-    from mccpo.logs import read
-    from mccpo.logs.audit.prevalence import audit as run
-    from mccpo.logs.table import writing
-    from mccpo.report.audit.page import render
-    from mccpo.report.audit.words import Subject, as_json
+    from mccpo.logs import read, writing_table
+    from mccpo.logs.audit import audit as run
+    from mccpo.report.audit import AuditSubject, audit_json
 
     if not -24 < hours_ahead < 24:
         raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
@@ -79,120 +77,120 @@ def audit(
         check_table("--table", table, logs)
     events = read(logs, format, parse_pairs(map or [], "--map", str) or None)
     fewest = minimum if minimum is not None else (20 if format == "xes3g5m" else 30)
-    models = tuple(dict.fromkeys(model)) if events["concept"].null_count() < events.height else ()
-    if not models and events["signal"].null_count() == events.height:
-        raise InputError(
-            f"{logs} has neither concepts nor a signal of mastery", fix="give logs that name concepts, for a model"
-        )
+    models = _models(events, model, logs)
+    explained: dict[str, str] = {name: _explained(name, alpha, restarts) for name in models}
+    subject = AuditSubject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), explained)
     # All that can fail is done within, so that a command that fails leaves no table.
-    with nullcontext() if table is None else writing(events, table):
+    with nullcontext() if table is None else writing_table(events, table):
         gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
-        found = run(
-            events,
-            gains,
-            threshold=threshold,
-            retained=_retained(events, fewest, episodes, seed),
-            by=by or None,
-            main=main,
-            hours_ahead=hours_ahead,
+        retained = _retained(events, fewest, episodes, seed)
+        result = run(
+            events, gains, threshold=threshold, retained=retained, by=by or None, main=main, hours_ahead=hours_ahead
         )
-        words: dict[str, str] = {name: _words(name, alpha, restarts) for name in models}
-        subject = Subject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), words)
-        result = as_json(found, subject)
-        if out is not None:
-            page = render(found, subject)
-            with files.replacing(out / RESULT) as told, files.replacing(out / PAGE) as shown:
-                told.write_text(dump_json(result, indent=1) + "\n", encoding="utf-8")
-                shown.write_text(page, encoding="utf-8")
-            result["written"] = [str(out / RESULT), str(out / PAGE)]
-    emit(result, as_json=json, text=lambda: "\n".join(_text(found, subject, result.get("written", []))))
+        written = [] if out is None else _write(result, subject, out)
+    described = audit_json(result, subject) | ({"written": written} if written else {})
+    emit(described, as_json=json, text=lambda: "\n".join(_text(result, subject, written)))
+
+
+def _models(events: pl.DataFrame, asked: tuple[Model, ...], logs: Path) -> tuple[Model, ...]:
+    """The models to ask, each once: none where no event names a concept."""
+    if events["concept"].null_count() < events.height:
+        return tuple(dict.fromkeys(asked))
+    if events["signal"].null_count() == events.height:
+        fix = "give logs that name concepts, for a model"
+        raise InputError(f"{logs} has neither concepts nor a signal of mastery", fix=fix)
+    return ()
+
+
+def _write(result: Audit, subject: AuditSubject, out: Path) -> list[str]:
+    """Writes the audit and its page, both or neither, and says where."""
+    from mccpo.report.audit import audit_json, render_audit
+
+    page = render_audit(result, subject)
+    with files.replacing(out / RESULT) as numbers, files.replacing(out / PAGE) as shown:
+        numbers.write_text(dump_json(audit_json(result, subject), indent=1) + "\n", encoding="utf-8")
+        shown.write_text(page, encoding="utf-8")
+    return [str(out / RESULT), str(out / PAGE)]
 
 
 def gain_by(table: pl.DataFrame, name: Model, alpha: float, restarts: int, seed: int) -> Float[ndarray, " rows"]:
     """What each event adds to the mastery of its concepts by a model, on average over them; NaN where it has none."""
-    import numpy as np
-
     if name == "ema":
-        from mccpo.logs.trajectories import ema
+        from mccpo.logs import ema
 
         path = ema(table, alpha=alpha)
         return (path["after"] - path["before"]).fill_null(float("nan")).to_numpy()
-    from mccpo.mastery.fitting.fit import Settings, fit
-    from mccpo.mastery.fitting.trajectories import trajectories
-    from mccpo.mastery.model import codes
-    from mccpo.mastery.tables.responses import responses_of
+    from mccpo.mastery import BKT, BKTForget
+    from mccpo.mastery.fitting import FitSettings, fit, gains_by_event
+    from mccpo.mastery.tables import responses_of
 
     responses = responses_of(table)
-    fitted: Any = fit(name, responses, Settings(restarts=restarts, seed=seed)).model
-    before = trajectories(fitted, responses).mastery
-    # In both kinds of knowledge tracing the state is the mastery itself; what a pause took is in `before` already.
-    after = fitted.update(codes(fitted, responses.concepts)[responses.concept], before, responses.correct)
-    total = np.bincount(responses.event, after - before, minlength=table.height)
-    with np.errstate(invalid="ignore"):
-        return total / np.bincount(responses.event, minlength=table.height)
+    model = fit(name, responses, FitSettings(restarts=restarts, seed=seed)).model
+    assert isinstance(model, BKT | BKTForget)
+    return gains_by_event(model, responses, table.height)
 
 
 def _retained(table: pl.DataFrame, minimum: int, most: int, seed: int) -> Any:
     """Which rows are of the retained episodes; None where no learner has enough."""
     import numpy as np
 
-    from mccpo.logs.episodes import episodes
+    from mccpo.logs import episodes
 
-    kept = episodes(table.select("learner", "concept").with_row_index("row"), minimum, most, seed=seed)
-    if not kept.height:
+    retained = episodes(table.select("learner", "concept").with_row_index("row"), minimum, most, seed=seed)
+    if not retained.height:
         return None
     mask = np.zeros(table.height, bool)
-    mask[kept["row"].to_numpy()] = True
+    mask[retained["row"].to_numpy()] = True
     return mask
 
 
-def _words(name: Model, alpha: float, restarts: int) -> str:
+def _explained(name: Model, alpha: float, restarts: int) -> str:
     if name == "ema":
         return f"moving average of right answers per learner and concept, α = {alpha:g}, from 0.2"
     kind = "with forgetting in pauses, " if name == "bkt-forget" else ""
     return f"Bayesian knowledge tracing, {kind}fitted to these logs, the best of {restarts} restarts per concept"
 
 
-def _reported(format: str | None) -> Reported | None:
+def _reported(format: str | None) -> PaperPrevalence | None:
     from mccpo.experiments.paper import reported as paper
-    from mccpo.report.audit.words import Reported
+    from mccpo.report.audit import PaperPrevalence
 
     if format not in _PAPER:
         return None
-    place, data = _PAPER[format]
-    prevalence = paper.tables()[place]["prevalence"]
-    return Reported(data, int(prevalence["events"]), int(prevalence["analysed"]))
+    table, data = _PAPER[format]
+    prevalence = paper.tables()[table]["prevalence"]
+    return PaperPrevalence(data, int(prevalence["events"]), int(prevalence["analysed"]))
 
 
-def _text(audit: Audit, subject: Subject, written: list[str]) -> Iterator[str]:
-    from mccpo.report.audit import words
+def _text(audit: Audit, subject: AuditSubject, written: list[str]) -> Iterator[str]:
+    from mccpo.report.audit import against_paper, headline, left_out, moved
 
     yield f"{subject.name}: {audit.interactions:,} interactions of {audit.learners:,} learners"
-    yield words.headline(audit)
+    yield headline(audit)
     yield "an event, by"
-    for one in audit.measures:
-        yield f"  {one.title:<18}{one.formula}"
-    yield from words.left_out(audit)
+    for measure in audit.measures:
+        yield f"  {measure.title:<18}{measure.formula}"
+    yield from left_out(audit)
     yield ""
     yield from _rates(audit, subject)
-    yield words.moved(audit)
-    paper = words.against_paper(audit, subject)
+    yield moved(audit)
+    paper = against_paper(audit, subject)
     if paper is not None:
         yield paper
     if written:
         yield f"wrote {', '.join(written)}"
 
 
-def _rates(audit: Audit, subject: Subject) -> Iterator[str]:
-    from mccpo.report.audit.words import POPULATIONS, interval, percent
+def _rates(audit: Audit, subject: AuditSubject) -> Iterator[str]:
+    from mccpo.report.audit import POPULATIONS, interval, percent
 
     for population, name in POPULATIONS.items():
-        rows = [one for one in audit.prevalence if one.population == population and one.of == "judged"]
+        rows = [row for row in audit.prevalence if row.population == population and row.of == "judged"]
         if rows:
             yield name if population == "all" else f"{name} ({subject.episodes})"
-        for one in rows:
-            rate, right = one.rate, audit.rate(one.measure, population, "correct")
+        for row in rows:
+            rate, right = row.rate, audit.rate(row.measure, population, "correct")
             yield (
-                f"  {audit.measure(one.measure).title:<18}{percent(rate.rate):>9}  {interval(rate):<18}"
+                f"  {audit.measure(row.measure).title:<18}{percent(rate.rate):>9}  {interval(rate):<18}"
                 f"{rate.events:>12,} of {rate.analysed:<12,}{percent(right.rate):>8} of right answers"
             )

@@ -33,7 +33,7 @@ def keep_programs(place: Path) -> None:
     """
     import jax
 
-    from mccpo.runs.cache import machine, prune
+    from mccpo.runs import machine, prune
 
     if jax.config.jax_compilation_cache_dir is not None:  # type: ignore[attr-defined]
         return

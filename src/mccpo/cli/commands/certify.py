@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,7 +12,8 @@ from mccpo.cli.console.progress import progress
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.runs.policies import Policies
+    from mccpo.experiments import Policies
+    from mccpo.runs.results import Certificate, Readiness
 
 
 def certify(
@@ -21,7 +22,7 @@ def certify(
     *,
     confidence: Annotated[float, Parameter(help="That every bound of the certificate holds at once.")] = 0.95,
     episodes: Annotated[WholeNumber, Parameter(help="Fresh episodes of each policy.")] = 10_000,
-    method: Annotated[str, Parameter(help="Whose policies.")] = "mc-cpo",
+    method: Annotated[str | None, Parameter(help="Whose policies; mc-cpo's, or those of the only method.")] = None,
     policy: Annotated[WholeNumber | None, Parameter(help="The policy of one seed, from 0 on; all by default.")] = None,
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     estimation_error: Annotated[
@@ -41,52 +42,53 @@ def certify(
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
     with more. The certificate is written into the run's folder, passed or not.
     """
-    from mccpo.experiments.certify import DOCUMENT, Terms, shortfall, write_certificate
-    from mccpo.experiments.certify import certify as certified
-    from mccpo.runs.folder import load_policies
+    from mccpo.experiments import certify as experiment
+    from mccpo.experiments import load_policies
 
-    terms = Terms(confidence, episodes, policy, estimation_error, most_violations)
+    terms = experiment.Terms(confidence, episodes, policy, estimation_error, most_violations)
     policies = _only(load_policies(run), method, part)
     with progress() as show:
-        found = certified(policies, terms, show)
-    certificate = write_certificate(run, found)
-    emit(certificate, as_json=json, text=lambda: _text(certificate, run / DOCUMENT))
-    if (missing := shortfall(certificate)) is not None:
+        certificate = experiment.write_certificate(run, experiment.certify(policies, terms, show))
+    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / experiment.DOCUMENT))
+    if (missing := experiment.shortfall(certificate)) is not None:
         raise GateFailed(missing)
 
 
-def _only(found: list[Policies], method: str, part: str | None) -> Policies:
+def _only(saved: list[Policies], method: str | None, part: str | None) -> Policies:
     """The policies of one method in one part."""
-    from mccpo.experiments.evaluate import choose
+    from mccpo.experiments import evaluate
 
-    chosen = choose(found, method, part)
+    chosen = evaluate.choose(saved, method or evaluate.preferred(kept.method.name for kept in saved), part)
     if len(chosen) > 1:
-        parts = ", ".join(f"'{one.part}'" for one in chosen)
+        parts = ", ".join(f"'{policies.part}'" for policies in chosen)
         raise InputError("the run has several parts", fix=f"name one with --part: {parts}")
     return chosen[0]
 
 
-def _text(certificate: dict[str, Any], path: Path) -> str:
-    each, count = certificate["correction"], len(certificate["policies"])
-    policies = f"{count} policies" if count > 1 else f"policy {certificate['policies'][0]['policy']}"
-    verdict = "passed" if certificate["passed"] else "not passed"
-    good = sum(one["passed"] for one in certificate["policies"])
+def _text(certificate: Certificate, path: Path) -> str:
+    count = len(certificate.policies)
+    policies = f"{count} policies" if count > 1 else f"policy {certificate.policies[0].policy}"
+    verdict = "passed" if certificate.passed else "not passed"
+    good = sum(policy.passed for policy in certificate.policies)
+    each = certificate.correction
+    assert each is not None  # every certificate that is made says how its confidence is shared out
     lines = [
-        f"{certificate['method']} in {certificate['part']}: {verdict} at {certificate['confidence']:.4g} confidence",
-        f"{policies} ({good} passed), {certificate['episodes']:,} fresh episodes each; "
-        f"{each['claims']} bounds, each at {each['confidence_of_each']:.6g} so that all hold at once",
+        f"{certificate.method} in {certificate.part}: {verdict} at {certificate.confidence:.4g} confidence",
+        f"{policies} ({good} passed), {certificate.episodes:,} fresh episodes each; "
+        f"{each.claims} bounds, each at {each.confidence_of_each:.6g} so that all hold at once",
         "",
         f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy",
     ]
-    for name, claim in certificate["budgets"].items():
-        numbers = "".join(f"{claim[key]:>12.5g}" for key in ("budget", "bound", "mean", "normal"))
-        lines.append(f"{name:<6}{numbers}   {claim['policy']}{'' if claim['passed'] else '   above its budget'}")
-    return "\n".join([*lines, "", _readiness(certificate["prerequisite"]), f"certificate: {path}"])
+    for name, bound in certificate.budgets.items():
+        numbers = "".join(f"{number:>12.5g}" for number in (bound.budget, bound.bound, bound.mean, bound.normal))
+        lines.append(f"{name:<6}{numbers}   {bound.policy}{'' if bound.passed else '   above its budget'}")
+    readiness = [] if certificate.prerequisite is None else [_readiness(certificate.prerequisite)]
+    return "\n".join([*lines, "", *readiness, f"certificate: {path}"])
 
 
-def _readiness(claim: dict[str, Any]) -> str:
-    counted = f"prerequisites: {claim['violations']:,} of {claim['steps']:,} steps taught what was not ready"
-    if claim["structural"]:
-        return f"{counted}: {claim['reason']}"
-    limit = "" if claim["budget"] is None else f", limit {claim['budget']:.5g}"
-    return f"{counted}, at most {claim['bound']:.5g} of policy {claim['policy']}{limit}\n({claim['reason']})"
+def _readiness(bound: Readiness) -> str:
+    counted = f"prerequisites: {bound.violations:,} of {bound.steps:,} steps taught what was not ready"
+    if bound.structural:
+        return f"{counted}: {bound.reason}"
+    limit = "" if bound.budget is None else f", limit {bound.budget:.5g}"
+    return f"{counted}, at most {bound.bound:.5g} of policy {bound.policy}{limit}\n({bound.reason})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -11,6 +11,8 @@ from mccpo.cli.console.output import JsonFlag, WholeNumber, emit
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from mccpo.runs.results import Results
 
 
 def evaluate(
@@ -34,19 +36,19 @@ def evaluate(
     """Judge the policies that a run keeps on fresh episodes, which played no part in their selection."""
     from mccpo.env import make
     from mccpo.experiments import evaluate as experiment
-    from mccpo.runs.folder import load_policies
+    from mccpo.experiments import load_policies
+    from mccpo.runs.results import as_document
 
-    kept = load_policies(run)
-    found = experiment.choose(kept, method, part)
-    where = None if on is None else make(on)
-    tables = experiment.evaluate(found, episodes=episodes, seed=seed, on=where, beside=kept)
-    whole = tables[0] if len(tables) == 1 else {"tables": {one["table"]: one for one in tables}}
-    emit(whole, as_json=json, text=lambda: _text(tables))
+    saved = load_policies(run)
+    chosen = experiment.choose(saved, method, part)
+    elsewhere = None if on is None else make(on)
+    tables = experiment.evaluate(chosen, episodes=episodes, seed=seed, on=elsewhere, beside=saved)
+    emit(as_document(tables), as_json=json, text=lambda: _text(tables))
 
 
-def _text(tables: list[dict[str, Any]]) -> RenderableType:
+def _text(tables: list[Results]) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
     return Group(*(table(one) for one in tables))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,13 @@ from mccpo.cli.flags import Training
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from mccpo.evaluation import Curves
-    from mccpo.experiments import Options, Produced, Session
-    from mccpo.methods import Snapshot
-    from mccpo.methods.engine import Arrays
-    from mccpo.runs.folder import RunFolder
-    from mccpo.runs.policies import Policies
+    from mccpo.experiments import Options, Policies, Produced, Session
+    from mccpo.methods import Arrays, Snapshot
+    from mccpo.runs import RunFolder
+    from mccpo.runs.results import Facts, Results
 
 
 def perform(
@@ -36,27 +38,29 @@ def perform(
     checks: Sequence[Callable[[Options], None]] = (),
 ) -> None:
     """Runs tables into a run folder, writes the report and prints the results; `checks` go before any training."""
+    from mccpo.runs.results import as_document
+
     folder = _folder(name, options, flags)
     policies: list[Policies] = []
     with _session(folder, flags, policies) as session:
         for check in checks:
             check(options)
         produced = {table: produce(options, session) for table, produce in tables.items()}
-    results = [one.results for one in produced.values()]
-    whole: dict[str, Any] = results[0] if len(results) == 1 else {"tables": {one["table"]: one for one in results}}
+    results = [table.results for table in produced.values()]
+    document = as_document(results)
     curves = _parts(produced.values())
-    manifest = folder.finish(whole, curves, policies)
+    manifest = folder.finish(document, curves, [saved.stored() for saved in policies])
     report = folder.path / "report.html"
     _write_report(report, list(produced.values()), manifest)
-    emit(whole, as_json=flags.json, text=lambda: _text(results, report))
+    emit(document, as_json=flags.json, text=lambda: _text(results, report))
     if flags.require_satisfied:
         _require(results)
 
 
 def _folder(name: str, options: Options, flags: Training) -> RunFolder:
     """The run's folder, new or taken up again."""
-    from mccpo.experiments.options import describe
-    from mccpo.runs.folder import RunFolder
+    from mccpo.experiments import describe
+    from mccpo.runs import RunFolder
 
     if flags.resume and flags.out is None:
         raise InputError("--resume does not say which run", fix="add --out with the run's folder")
@@ -70,15 +74,16 @@ def _folder(name: str, options: Options, flags: Training) -> RunFolder:
 def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> Iterator[Session]:
     """Shows and keeps what an experiment tells; when it stops, however it does, what it needs to go on is kept."""
     from mccpo.experiments import Session
+    from mccpo.methods import to_arrays
 
     newest: dict[str, Snapshot[Any, Any]] = {}
 
     def save(label: str, snapshot: Snapshot[Any, Any]) -> None:
         for ended in [other for other in newest if other != label]:
-            folder.save(ended, newest[ended], last=True)
+            folder.save(ended, partial(to_arrays, newest[ended]), last=True)
             del newest[ended]
         newest[label] = snapshot
-        folder.save(label, snapshot)
+        folder.save(label, partial(to_arrays, snapshot))
         if interrupted():  # a Ctrl-C that arrived where Python could not raise it
             raise KeyboardInterrupt
 
@@ -86,19 +91,27 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
     record = _event_files(folder, flags) if flags.tensorboard else None
     with progress() as show:
         try:
-            yield Session(show, folder.load, save, record, recall, remember, policies.append)
+            yield Session(
+                progress=show,
+                load=folder.load,
+                save=save,
+                record=record,
+                recall=recall,
+                remember=remember,
+                keep=policies.append,
+            )
         except KeyboardInterrupt:
             if newest:
                 note(f"go on with --out {folder.path} --resume")
             raise
         finally:
             for label, snapshot in newest.items():
-                folder.save(label, snapshot, last=True)
+                folder.save(label, partial(to_arrays, snapshot), last=True)
 
 
 def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
     """How unconstrained runs are recalled and remembered, where there is a folder for it; programs are kept, too."""
-    from mccpo.runs.cache import Cache
+    from mccpo.runs import Cache
 
     place = cache.folder()
     if place is None:
@@ -119,51 +132,52 @@ def _event_files(folder: RunFolder, flags: Training) -> Callable[[str, Any], Non
     """Where the curves of training go as TensorBoard event files."""
     if find_spec("tensorboardX") is None:
         raise InputError("--tensorboard needs the package tensorboardX", fix="pip install 'mccpo[tensorboard]'")
-    from mccpo.runs.tensorboard import EventFiles
+    from mccpo.runs import tensorboard
 
     events = folder.path / "tensorboard"
     if events.exists() and not flags.resume:
         raise InputError(f"{events} already holds event files", fix="choose another --out")
-    return EventFiles(events).record
+    return tensorboard.EventFiles(events).record
 
 
 def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
     """The curves of all tables by part, which goes by the table's name and, where it is not all of it, its own."""
     return {
-        part if part == one.results["table"] else f"{one.results['table']} {part}": found
-        for one in produced
-        for part, found in one.curves.items()
+        part if part == table.results.table else f"{table.results.table} {part}": curves
+        for table in produced
+        for part, curves in table.curves.items()
     }
 
 
-def _write_report(path: Path, produced: list[Produced], manifest: dict[str, Any]) -> None:
-    from mccpo.report.page.html import write_report
+def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None:
+    from mccpo.report.page import write_report
 
-    tables = with_certificate(path.parent, [one.results for one in produced])  # a run that is resumed may have one
-    write_report(path, tables, [one.curves for one in produced], manifest=manifest)
+    tables = with_certificate(path.parent, [table.results for table in produced])  # a resumed run may have one
+    write_report(path, tables, [table.curves for table in produced], manifest=manifest)
 
 
-def _text(results: list[dict[str, Any]], report: Path) -> Any:
+def _text(results: list[Results], report: Path) -> RenderableType:
     from rich.console import Group
 
-    from mccpo.report.tables.text import table
+    from mccpo.report.tables import table
 
-    required = [f"\nrequired: {sentence}" for one in results for sentence in one.get("requirements", ())]
+    required = [f"\nrequired: {sentence}" for one in results for sentence in one.requirements or ()]
     return Group(*(table(one) for one in results), *required, f"\nreport: {report}")
 
 
-def _require(results: list[dict[str, Any]]) -> None:
-    for one in results:
-        for point in one.get("fronts", {}).get("mc-cpo", []):
-            if point["satisfaction_strict"] < 1:
-                share = f"meets its budgets in {point['satisfaction_strict']:.0%} of the seeds"
-                at = f" at κ = {point['kappa']}" if "kappa" in point else ""
-                raise GateFailed(f"{one['table']}{at}: mc-cpo {share}")
-        for name, part in (one.get("settings") or {"": one}).items():
-            met = part["rows"].get("mc-cpo", {}).get("satisfaction_strict")
-            if met is None or met["mean"] < 1:
-                share = "was not run" if met is None else f"meets its budgets in {met['mean']:.0%} of the seeds"
-                raise GateFailed(f"{one['table']} {name}: mc-cpo {share}".replace(" :", ":"))
+def _require(tables: list[Results]) -> None:
+    """Fails unless MC-CPO meets its budgets in every seed, wherever a table shows it."""
+    for results in tables:
+        for point in results.tradeoff.fronts.get("mc-cpo", ()) if results.tradeoff is not None else ():
+            met = point.metrics["satisfaction_strict"]
+            if met < 1:
+                at = "" if point.kappa is None else f" at κ = {point.kappa}"
+                raise GateFailed(f"{results.table}{at}: mc-cpo meets its budgets in {met:.0%} of the seeds")
+        for setting in results.settings:
+            summary = setting.rows.get("mc-cpo", {}).get("satisfaction_strict")
+            if summary is None or summary.mean < 1:
+                share = "was not run" if summary is None else f"meets its budgets in {summary.mean:.0%} of the seeds"
+                raise GateFailed(f"{results.table} {setting.name}: mc-cpo {share}".replace(" :", ":"))
 
 
 def free(name: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from mccpo.cli.commands.logs import FormatFlag, MapFlag
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, parse_pairs
 from mccpo.errors import InputError
 from mccpo.files import dump_json, write_text
+
+if TYPE_CHECKING:
+    from mccpo.mastery.fitting import Diagnostics, Fitted
 
 LEARNER, DIAGNOSTICS = "learner.json", "diagnostics.json"
 
@@ -45,32 +48,31 @@ def fit_learner(
     Every concept has parameters of its own; one that the logs do not name gets the mean of the others.
     """
     from mccpo.logs import read
-    from mccpo.mastery import split_learners
-    from mccpo.mastery.files import write as write_model
-    from mccpo.mastery.fitting.diagnostics import diagnose
-    from mccpo.mastery.fitting.fit import Settings, fit
-    from mccpo.mastery.tables.responses import responses_of
+    from mccpo.mastery import split_learners, write_model
+    from mccpo.mastery.fitting import FitSettings, diagnose, fit
+    from mccpo.mastery.tables import responses_of
 
     _check(theta, "--theta", "0.7")
     _check(held_out, "--held-out", "0.2")
-    settings = Settings(restarts=restarts, seed=seed, alpha=alpha)
+    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha)
     mapping = parse_pairs(map or [], "--map", str)
     responses = responses_of(read(logs, format, mapping or None), observed)
-    kept, held = split_learners(responses, held_out, seed)
-    fitted = fit(model, kept, settings)
-    found = {
+    training, held = split_learners(responses, held_out, seed)
+    fitted = fit(model, training, settings)
+    diagnostics = diagnose(fitted.model, held, theta)
+    result = {
         "model": model,
         "observed": observed,
         "concepts": len(fitted.model.concepts),
         "held_out": held_out,
         "seed": seed,
-        "fit": fitted.account,
-        "diagnostics": diagnose(fitted.model, held, theta),
+        "fit": fitted.report.as_json(),
+        "diagnostics": diagnostics.as_json(),
     }
     if out is not None:
         write_model(fitted.model, out / LEARNER)
-        write_text(out / DIAGNOSTICS, dump_json(found, indent=1) + "\n")
-    emit(found, as_json=json, text=lambda: "\n".join(_text(found)))
+        write_text(out / DIAGNOSTICS, dump_json(result, indent=1) + "\n")
+    emit(result, as_json=json, text=lambda: "\n".join(_text(model, fitted, diagnostics)))
 
 
 def _check(share: float, flag: str, example: str) -> None:
@@ -78,24 +80,25 @@ def _check(share: float, flag: str, example: str) -> None:
         raise InputError(f"{flag} is {share:g}", fix=f"give a number between 0 and 1, such as {example}")
 
 
-def _text(found: dict[str, Any]) -> Iterator[str]:
-    result, account = found["diagnostics"], found["fit"]
-    gate = result["at_theta"]
+def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
+    from mccpo.mastery.fitting import TracingReport
+
+    gate, report = result.at_theta, fitted.report
     yield (
-        f"{found['model']}: {found['concepts']} concepts, judged on {result['events']:,} events of "
-        f"{result['learners']:,} learners who were held out"
+        f"{model}: {len(fitted.model.concepts)} concepts, judged on {result.events:,} events of "
+        f"{result.learners:,} learners who were held out"
     )
     yield f"{'AUC':>10}{'log-loss':>10}{'RMSE':>10}{'ECE':>10}"
-    yield "".join(f"{result[name]:>10.4f}" for name in ("auc", "log_loss", "rmse", "ece"))
-    if gate["events"]:
+    yield "".join(f"{value:>10.4f}" for value in (result.auc, result.log_loss, result.rmse, result.ece))
+    if gate.events:
         yield (
-            f"mastery at least {gate['theta']:g}: {gate['share']:.1%} of events; {gate['correct']:.1%} were right, "
-            f"{gate['predicted']:.1%} predicted"
+            f"mastery at least {gate.theta:g}: {gate.share:.1%} of events; {gate.correct:.1%} were right, "
+            f"{gate.predicted:.1%} predicted"
         )
     else:
-        yield f"mastery at least {gate['theta']:g}: no event"
-    if "at_bound" in account:
-        counts = ", ".join(f"{name} of {len(names)}" for name, names in account["at_bound"].items())
-        yield f"at the bound of {account['bound']:g}: {counts} concepts"
-    if account.get("not_converged"):
-        yield f"not converged: {len(account['not_converged'])} concepts"
+        yield f"mastery at least {gate.theta:g}: no event"
+    if isinstance(report, TracingReport):
+        counts = ", ".join(f"{name} of {len(names)}" for name, names in report.at_bound.items())
+        yield f"at the bound of {report.bound:g}: {counts} concepts"
+    if report.not_converged:
+        yield f"not converged: {len(report.not_converged)} concepts"

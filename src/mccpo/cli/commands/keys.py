@@ -31,21 +31,21 @@ def create(
     override. An auditor sees states and decisions, and the monitor. An admin may do everything, also erase learners,
     change the release, and read the metrics.
     """
-    from mccpo.serve.api.keys import KeyFile
+    from mccpo.serve.access import KeyFile
 
     key, text = KeyFile(keys).create(tenant, role, label)
-    told = {"id": key.id, "tenant": key.tenant, "role": key.role, "label": key.label, "key": text, "file": str(keys)}
+    created = {"id": key.id, "tenant": key.tenant, "role": key.role, "label": key.label, "key": text, "file": str(keys)}
     if not json:
         note(f"a key for the role {role} of {tenant}, kept as a hash in {keys}; it is shown only now:")
-    emit(told, as_json=json, text=text)
+    emit(created, as_json=json, text=text)
 
 
 @keys.command(name="list")
 def list_keys(*, keys: KeysFlag = KEYS, json: JsonFlag = False) -> None:
     """List the keys, without what is secret of them."""
-    from mccpo.serve.api.keys import KeyFile
+    from mccpo.serve.access import KeyFile
 
-    found = [
+    listed = [
         {
             "id": key.id,
             "tenant": key.tenant,
@@ -56,7 +56,7 @@ def list_keys(*, keys: KeysFlag = KEYS, json: JsonFlag = False) -> None:
         }
         for key in KeyFile(keys).all()
     ]
-    emit({"keys": found}, as_json=json, text=lambda: "\n".join(_lines(found)))
+    emit({"keys": listed}, as_json=json, text=lambda: "\n".join(_lines(listed)))
 
 
 @keys.command
@@ -68,15 +68,15 @@ def revoke(id: str, /, *, keys: KeysFlag = KEYS, json: JsonFlag = False) -> None
     id
         The key's id, as listed: the part between the underscores.
     """
-    from mccpo.serve.api.keys import KeyFile
+    from mccpo.serve.access import KeyFile
 
     key = KeyFile(keys).revoke(id)
     emit({"id": key.id, "revoked": key.revoked}, as_json=json, text=f"{key.id} does not work any more")
 
 
-def _lines(found: list[Mapping[str, Any]] | list[dict[str, Any]]) -> Iterator[str]:
-    if not found:
+def _lines(listed: list[Mapping[str, Any]] | list[dict[str, Any]]) -> Iterator[str]:
+    if not listed:
         yield "no keys: the service answers on the loopback only, whoever asks"
-    for key in found:
+    for key in listed:
         state = f"revoked {key['revoked']}" if key["revoked"] else f"since {key['created']}"
         yield f"{key['id']}  {key['role']:<8} {key['tenant']:<16} {state}  {key['label']}".rstrip()

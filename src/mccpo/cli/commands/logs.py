@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -15,7 +16,7 @@ from mccpo.errors import InputError
 from mccpo.files import dump_json
 
 if TYPE_CHECKING:
-    from mccpo.logs import Logs, Opening
+    from mccpo.logs import Logs, ReadOptions
 
 _SHOWN = 8
 """How many reasons the text lists; the JSON has them all."""
@@ -47,6 +48,41 @@ MostFlag: TypeAlias = Annotated[
     float | None, Parameter(help="The share of rejected rows above which reading stops; 0.01 by default.")
 ]
 
+
+@dataclass(frozen=True, kw_only=True)
+class LogReading:
+    """The flags of every command that reads a log with its account; `LogFlags` is the type of its parameter."""
+
+    format: FormatFlag = None
+    map: MapFlag = None
+    delimiter: DelimiterFlag = None
+    encoding: EncodingFlag = None
+    model: ModelFlag = None
+    most_rejected: MostFlag = None
+
+    @property
+    def options(self) -> ReadOptions:
+        """What the flags say about a file beyond its format."""
+        from mccpo.logs import ReadOptions
+
+        delimiter = "\t" if self.delimiter == _TAB else self.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+            raise InputError(f"--delimiter is {delimiter!r}", fix="give one character, or the word tab")
+        return ReadOptions(delimiter, self.encoding, parse_pairs(self.map or [], "--map", str), self.model)
+
+    def load(self, file: Path) -> Logs:
+        """Reads the log."""
+        from mccpo.logs import MOST_REJECTED, SOURCES, load
+
+        options = self.options
+        if self.format is None:
+            raise InputError("no --format is given", fix=f"choose from {', '.join(SOURCES)}")
+        most = MOST_REJECTED if self.most_rejected is None else self.most_rejected
+        return load(file, self.format, options, most_rejected=most)
+
+
+LogFlags: TypeAlias = Annotated[LogReading, Parameter(name="*")]
+
 logs = App(name="logs", help="Check and convert logs of learners, and make up some.")
 
 
@@ -55,12 +91,7 @@ def check(
     file: Path,
     /,
     *,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     out: Path | None = None,
     json: JsonFlag = False,
 ) -> None:
@@ -73,15 +104,15 @@ def check(
     out
         A folder to keep the account (account.json) and the rejected rows (rejects.csv: line, reason, columns) in.
     """
-    read = _load(file, format, opening(map, delimiter, encoding, model), most_rejected)
-    result = _told(read)
+    read = flags.load(file)
+    result = _account(read)
     if out is not None:
         account, rejects = out / "account.json", out / "rejects.csv"
         _write_account(read, account, rejects)
         result |= {"written": [str(account), str(rejects)]}
     elif read.account.rejected and not json:
         note("the rejected rows are not kept; --out DIR keeps them, with line and reason")
-    emit(result, as_json=json, text=lambda: "\n".join(_text(file, read.source, result)))
+    emit(result, as_json=json, text=lambda: "\n".join(_text(file, read.format, result)))
 
 
 @logs.command
@@ -90,12 +121,7 @@ def convert(
     /,
     *,
     out: Path,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     json: JsonFlag = False,
 ) -> None:
     """Write the canonical table of a log, which every other command reads without being told a format.
@@ -108,16 +134,16 @@ def convert(
         The table, NAME.parquet. Its account goes beside it (NAME.account.json), and so do the rejected rows
         (NAME.rejects.csv: line, reason, columns).
     """
-    from mccpo.logs import table
+    from mccpo.logs import write_table
 
     account, rejects = out.with_suffix(".account.json"), out.with_suffix(".rejects.csv")
     check_table("--out", out, file, account, rejects)
-    read = _load(file, format, opening(map, delimiter, encoding, model), most_rejected)
+    read = flags.load(file)
     with files.replacing(out) as scratch:  # in place last: there is never a table that does not say what it lacks
-        table.write(read.table, scratch)
+        write_table(read.table, scratch)
         _write_account(read, account, rejects)
-    result = _told(read) | {"written": [str(out), str(account), str(rejects)]}
-    emit(result, as_json=json, text=lambda: "\n".join(_text(file, read.source, result)))
+    result = _account(read) | {"written": [str(out), str(account), str(rejects)]}
+    emit(result, as_json=json, text=lambda: "\n".join(_text(file, read.format, result)))
 
 
 @logs.command
@@ -150,28 +176,15 @@ def generate(
         The share of faulty rows: repeated, too long, cut short, without a learner, or with an answer or a time that
         cannot be read. How many there are of each is told.
     """
-    from mccpo.logs.synthetic.generate import generate as make
+    from mccpo.logs.synthetic import generate as make
 
     made = make(format, out, rows=rows, learners=learners, seed=seed, faults=faults)
     command = ["mccpo", "logs", "check", str(made.path), "--format", format]
     if made.mapping:
         command += ["--map", ",".join(f"{name}={column}" for name, column in made.mapping.items())]
-    result = {"path": str(made.path), "format": format, "seed": seed, "expected": made.contents.as_dict()}
+    result = {"path": str(made.path), "format": format, "seed": seed, "expected": made.contents.as_json()}
     result["check"] = shlex.join(command)
     emit(result, as_json=json, text=lambda: "\n".join(_made_text(result)))
-
-
-def opening(
-    mapping: list[str] | None, delimiter: str | None = None, encoding: str | None = None, model: str | None = None
-) -> Opening:
-    """What the flags say about a file beyond its format."""
-    from mccpo.logs import Opening
-
-    if delimiter == _TAB:
-        delimiter = "\t"
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
-        raise InputError(f"--delimiter is {delimiter!r}", fix="give one character, or the word tab")
-    return Opening(delimiter, encoding, parse_pairs(mapping or [], "--map", str), model)
 
 
 def check_table(flag: str, table: Path, log: Path, *beside: Path) -> None:
@@ -185,16 +198,8 @@ def check_table(flag: str, table: Path, log: Path, *beside: Path) -> None:
             raise InputError(f"{flag} would overwrite {log}", fix="choose another name")
 
 
-def _load(file: Path, format: str | None, how: Opening, most_rejected: float | None) -> Logs:
-    from mccpo.logs import MOST_REJECTED, SOURCES, load
-
-    if format is None:
-        raise InputError("no --format is given", fix=f"choose from {', '.join(SOURCES)}")
-    return load(file, format, how, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
-
-
-def _told(read: Logs) -> dict[str, Any]:
-    account = read.account.as_dict()
+def _account(read: Logs) -> dict[str, Any]:
+    account = read.account.as_json()
     return {name: account[name] for name in _ACCOUNT}
 
 
@@ -202,7 +207,7 @@ def _write_account(read: Logs, account: Path, rejects: Path) -> None:
     from mccpo.logs import write_rejects
 
     with files.replacing(account) as scratch:
-        scratch.write_text(dump_json({"format": read.source} | _told(read), indent=2) + "\n", encoding="utf-8")
+        scratch.write_text(dump_json({"format": read.format} | _account(read), indent=2) + "\n", encoding="utf-8")
         write_rejects(read, rejects)
 
 

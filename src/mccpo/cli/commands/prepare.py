@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.logs import DelimiterFlag, EncodingFlag, FormatFlag, MapFlag, ModelFlag, MostFlag, opening
+from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.errors import InputError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from mccpo.curriculum import RawGraph
+    from mccpo.experiments.prepare import LogOrigin, PreparedDocument
 
 
 def prepare(
@@ -31,12 +32,7 @@ def prepare(
         Path | None,
         Parameter(help="A CSV of item,concept that says which concept of the graph each concept of the logs is in."),
     ] = None,
-    format: FormatFlag = None,
-    map: MapFlag = None,
-    delimiter: DelimiterFlag = None,
-    encoding: EncodingFlag = None,
-    model: ModelFlag = None,
-    most_rejected: MostFlag = None,
+    flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     minimum: Annotated[WholeNumber, Parameter(help="Events on the graph that a learner must have.")] = 30,
     episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
@@ -51,35 +47,35 @@ def prepare(
     Half of the learners make the environment in which a policy is trained, by knowledge tracing. The other half make
     the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes.
     """
-    from mccpo.experiments.prepare.build import Choices, check_folder
-    from mccpo.experiments.prepare.build import prepare as run
+    from mccpo.experiments.prepare import PrepareOptions, check_folder
+    from mccpo.experiments.prepare import prepare as run
 
-    chosen = Choices(minimum, episodes, horizon, group, theta, restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, theta, restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
     stated = None if graph is None else _stated(graph)
-    table, origin = _table(logs, format, opening(map, delimiter, encoding, model), most_rejected)
-    found = run(table, stated or _learnt(table, logs), chosen, members=parts, origin=origin)
-    found.write(out)
-    emit({"prepared": str(out), **found.document}, as_json=json, text=lambda: "\n".join(_text(out, found.document)))
+    table, origin = _table(logs, flags)
+    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin)
+    prepared.write(out)
+    result = {"prepared": str(out), **prepared.document.as_json()}
+    emit(result, as_json=json, text=lambda: "\n".join(_text(out, prepared.document)))
 
 
-def _table(
-    logs: Path, format: str | None, said: Any, most_rejected: float | None
-) -> tuple[pl.DataFrame, dict[str, Any]]:
-    from mccpo.logs import MOST_REJECTED, load
-    from mccpo.logs import table as tables
+def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
+    from mccpo.experiments.prepare import LogOrigin
+    from mccpo.logs import read_table
 
-    if format is None:
-        return tables.read(logs), {"logs": logs.name}
-    read = load(logs, format, said, most_rejected=MOST_REJECTED if most_rejected is None else most_rejected)
-    return read.table, {"logs": logs.name, "format": format, "account": read.account.as_dict()}
+    if flags.format is None:
+        _ = flags.options  # flags that make no sense are refused, needed or not
+        return read_table(logs), LogOrigin(logs.name)
+    read = flags.load(logs)
+    return read.table, LogOrigin(logs.name, flags.format, read.account)
 
 
 def _stated(path: Path) -> RawGraph:
     """A graph from its file; faults are repaired, and that is said."""
     from mccpo.curriculum import read_raw
-    from mccpo.experiments.prepare.build import repaired
+    from mccpo.experiments.prepare import repaired
 
     graph, removed = repaired(read_raw(path))
     if removed:
@@ -88,11 +84,11 @@ def _stated(path: Path) -> RawGraph:
 
 
 def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
-    from mccpo.curriculum.derive.learn import learn
-    from mccpo.logs.responses_by_concept import responses_by_concept
+    from mccpo.curriculum.derive import learn_graph
+    from mccpo.logs import responses_by_concept
 
     note("no --graph is given: it is learnt from the responses, and labelled as derived")
-    return learn(responses_by_concept(table), origin=logs.name).graph
+    return learn_graph(responses_by_concept(table), origin=logs.name).graph
 
 
 def _members(path: Path) -> dict[str, str]:
@@ -105,34 +101,33 @@ def _members(path: Path) -> dict[str, str]:
         raise InputError(f"{path} is not a CSV file ({error})", fix="write a header item,concept") from error
     if not rows or not {"item", "concept"} <= set(rows[0]):
         raise InputError(f"{path} has no rows of item,concept", fix="write a header item,concept, then one row each")
-    found: dict[str, str] = {}
+    concept_of: dict[str, str] = {}
     for row in rows:
         item, concept = row["item"], row["concept"]
-        if not item or not concept or found.setdefault(item, concept) != concept:
+        if not item or not concept or concept_of.setdefault(item, concept) != concept:
             raise InputError(f"{path} has {item!r} in {concept!r}", fix="give each item once, with its concept")
-    return found
+    return concept_of
 
 
-def _text(out: Path, told: dict[str, Any]) -> Iterator[str]:
-    graph, events, episodes = told["graph"], told["events"], told["episodes"]
-    yield f"{out}: {graph['concepts']} concepts, {graph['edges']} edges" + (
-        f" ({graph['derived']})" if "derived" in graph else ""
-    )
-    yield "events    " + ", ".join(f"{count:,} {where}" for where, count in events.items())
+def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
+    graph, episodes = document.graph, document.episodes
+    derived = "" if graph.derived is None else f" ({graph.derived})"
+    yield f"{out}: {graph.concepts} concepts, {graph.edges} edges{derived}"
+    yield "events    " + ", ".join(f"{count:,} {where}" for where, count in document.events.as_json().items())
     yield (
-        f"episodes  {episodes['count']:,} of {episodes['mean length']:.1f} events on average: "
-        f"horizon {episodes['horizon']}"
+        f"episodes  {episodes.episodes:,} of {episodes.mean_length:.1f} events on average: horizon {episodes.horizon}"
     )
-    learners = told["learners"]
-    yield f"learners  {learners['tutor']:,} to train with (knowledge tracing), {learners['judge']:,} others to judge by"
-    for who, mastery in (("tutor", "K"), ("judge", "p")):
-        shown = told["engagement"][who]
+    yield (
+        f"learners  {document.tutor_learners:,} to train with (knowledge tracing), "
+        f"{document.judge_learners:,} others to judge by"
+    )
+    for who, mastery, fit in (("tutor", "K", document.tutor_engagement), ("judge", "p", document.judge_engagement)):
         yield (
-            f"{'engaged' if who == 'tutor' else '':<10}{shown['base']:.3f} − {shown['difficulty']:.3f}·demand·(1 − "
-            f"{mastery}) + {shown['novelty']:.3f}·novelty (R² {shown['r_squared']:.2f}, {who})"
+            f"{'engaged' if who == 'tutor' else '':<10}{fit.base:.3f} − {fit.difficulty:.3f}·demand·(1 − "
+            f"{mastery}) + {fit.novelty:.3f}·novelty (R² {fit.r_squared:.2f}, {who})"
         )
-    asked = told["demand"]
-    yield f"demand    {asked['least']:.2f} to {asked['most']:.2f}, the mean of {', '.join(asked['mean of'])}"
-    if len(told["groups"]) > 1:
-        yield "groups    " + ", ".join(f"{one['name']} {one['share']:.0%}" for one in told["groups"])
+    demand = document.demand
+    yield f"demand    {demand.least:.2f} to {demand.most:.2f}, the mean of {', '.join(demand.mean_of)}"
+    if len(document.groups) > 1:
+        yield "groups    " + ", ".join(f"{group.name} {group.share:.0%}" for group in document.groups)
     yield f"next: mccpo compare {out}"

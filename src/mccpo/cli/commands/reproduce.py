@@ -41,25 +41,25 @@ def reproduce(
     if table in FROM_LOGS:
         if data is None:
             raise InputError(f"{table} is made from logs", fix="name their folder with --data DIR")
-        from mccpo.experiments.paper.from_logs import check, produce
+        from mccpo.experiments.paper import from_logs
 
-        produced = {table: partial(produce, table, data)}
-        perform(f"reproduce-{table}", produced, options, flags, checks=[partial(check, table)])
+        produced = {table: partial(from_logs.produce, table, data)}
+        perform(f"reproduce-{table}", produced, options, flags, checks=[partial(from_logs.check, table)])
         return
     if table == "all" and (options.budgets or options.parameters or options.kappa):
         raise InputError("--kappa, --budget and --set belong to one table", fix="name the table instead of all")
     if table != "all":
         perform(f"reproduce-{table}", {table: TABLES[table]}, options, flags)
         return
-    tables = {name: partial(_produce, name) for name in TABLES}
-    perform("reproduce-all", tables, options, flags, checks=[partial(_check, name) for name in TABLES])
+    tables = {name: partial(_produce, name) for name in TABLES.registered}  # those of other packages are named
+    perform("reproduce-all", tables, options, flags, checks=[partial(_check, name) for name in tables])
 
 
 def suited(table: str, options: Options) -> Options:
     """The options as one table of all takes them: the length of training that is not counted its way is left out."""
-    from mccpo.experiments import BY_EPISODES
+    from mccpo.experiments import TABLES
 
-    return replace(options, steps=None) if table in BY_EPISODES else replace(options, episodes=None)
+    return replace(options, episodes=None) if TABLES[table].finite is None else replace(options, steps=None)
 
 
 def _produce(table: str, options: Options, session: Session) -> Produced:
@@ -70,10 +70,10 @@ def _produce(table: str, options: Options, session: Session) -> Produced:
 
 def _check(table: str, options: Options) -> None:
     """Refuses a length of training that a table would refuse, before another one is trained."""
-    from mccpo.experiments import BY_EPISODES
+    from mccpo.experiments import TABLES
 
-    own = suited(table, options)
-    if table in BY_EPISODES:
-        own.plan(BY_EPISODES[table])
+    own, finite = suited(table, options), TABLES[table].finite
+    if finite is not None:
+        own.plan(finite())
     else:
         own.neural_plan(table)

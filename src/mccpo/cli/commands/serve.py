@@ -25,10 +25,10 @@ from mccpo.errors import InputError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from mccpo.serve.api.keys import KeyFile
-    from mccpo.serve.api.settings import Settings
-    from mccpo.serve.policy.release import Release
-    from mccpo.serve.service.service import Service
+    from mccpo.serve.access import KeyFile
+    from mccpo.serve.api import Settings
+    from mccpo.serve.policy import Release
+    from mccpo.serve.service import Service
 
 DATABASE = "decisions.db"
 
@@ -68,7 +68,7 @@ def serve(
     host: Annotated[str, Parameter(help="The address to listen on; without keys, one of the loopback.")] = "127.0.0.1",
     port: Annotated[WholeNumber, Parameter(help="The port to listen on; 0 for any that is free.")] = 8000,
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
-    method: Annotated[str, Parameter(help="Whose policy.")] = "mc-cpo",
+    method: Annotated[str | None, Parameter(help="Whose policy; mc-cpo's, or that of the only method.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
     keys: Annotated[
         Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")
@@ -83,38 +83,46 @@ def serve(
     this machine is answered. --demo needs no run: it shows the service at work, with simulated learners.
     """
     check_installed()
-    with _what(run, database, keys, demo=demo) as (place, record, key_file):
-        from mccpo.serve.api.app import create_app
-        from mccpo.serve.api.keys import KeyFile
-        from mccpo.serve.api.listening import listen
-        from mccpo.serve.policy.release import load_release
+    with _inputs(run, database, keys, demo=demo) as (folder, record, key_path):
+        from mccpo.serve.access import KeyFile
+        from mccpo.serve.api import create_app, listen
+        from mccpo.serve.pages import add_pages
+        from mccpo.serve.policy import load_release
 
-        kept = KeyFile(key_file)
-        if keys is not None and kept.asks and not len(kept):
+        key_file = KeyFile(key_path)
+        if keys is not None and key_file.asks and not len(key_file):
             raise InputError(
                 f"all keys in {keys} are revoked, so that nobody would be answered", fix="make one: `mccpo keys create`"
             )
-        _check_host(host, kept)
-        release = load_release(place, part=part, method=method, seed=seed)
+        _check_host(host, key_file)
+        release = load_release(folder, part=part, method=method, seed=seed)
         service = _service(release, record, rules)
-        app = create_app(service, _settings(kept, rate, place, rules))
+        app = create_app(service, _settings(key_file, rate, folder, rules))
+        add_pages(app, key_file)
         with listen(host, port) as listener:
             address = listener.getsockname()
             where = f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
-            told = {"url": where, "release": release.version, "database": service.store.name, "keys": len(kept)}
+            about = {
+                "url": where,
+                "release": release.version,
+                "database": service.store.name,
+                "keys": len(key_file),
+            }
 
             def announce() -> None:
                 live = service.release.version
                 if live != release.version:
                     note(f"the release {live} goes on deciding, as before the restart; roll back, or load another")
-                _announce(told | {"release": live}, place, kept, as_json=json)
+                _announce(about | {"release": live}, folder, key_file, as_json=json)
 
             asyncio.run(_serve(app, service, listener, announce, demo=demo))
 
 
 @contextmanager
-def _what(run: Path | None, database: str | None, keys: Path | None, *, demo: bool) -> Iterator[tuple[Path, str, Path]]:
-    """The run, the database and the file of keys that are served; those of a demonstration go with it."""
+def _inputs(
+    run: Path | None, database: str | None, keys: Path | None, *, demo: bool
+) -> Iterator[tuple[Path, str, Path]]:
+    """The run, the database and the file of keys to serve with; those of a demonstration are removed with it."""
     if not demo and run is None:
         raise InputError("no run is named", fix="name the folder of one, or try --demo")
     if not demo and run is not None:
@@ -137,7 +145,7 @@ def _what(run: Path | None, database: str | None, keys: Path | None, *, demo: bo
 
 
 def _key_file(keys: Path | None) -> Path:
-    """The file of keys. One that is named must be there: who mistypes its name must not let everybody in."""
+    """The file of keys. A named file must exist: a mistyped name must not let everybody in."""
     if keys is not None and not keys.exists():
         raise InputError(
             f"--keys is {keys}, and there is no such file",
@@ -147,21 +155,20 @@ def _key_file(keys: Path | None) -> Path:
 
 
 async def _serve(app: FastAPI, service: Service, listener: socket.socket, announce: Any, *, demo: bool) -> None:
-    from mccpo.serve.api.keys import LOCAL
-    from mccpo.serve.api.listening import run_app
-    from mccpo.serve.service.simulated import attending
+    from mccpo.serve.access import LOCAL
+    from mccpo.serve.api import run_app
+    from mccpo.serve.service import simulated_learners
 
-    async with service:  # first, so that what cannot be opened is told in a line of ours
+    async with service:  # first, so that a database that cannot be opened is one line of ours
         announce()
-        async with attending(service, LOCAL) if demo else nullcontext():
+        async with simulated_learners(service, LOCAL) if demo else nullcontext():
             await run_app(app, listener)
 
 
 def _service(release: Release, database: str, rules: Rules) -> Service:
-    from mccpo.serve.policy.releases import Releases
-    from mccpo.serve.record.store import Store
-    from mccpo.serve.service.service import Service
-    from mccpo.serve.service.unit_of_work import Terms
+    from mccpo.serve.policy import Releases
+    from mccpo.serve.record import Store
+    from mccpo.serve.service import Service, Terms
 
     terms = Terms(
         session_seconds=_above_0("--session-minutes", rules.session_minutes) * 60,
@@ -172,9 +179,9 @@ def _service(release: Release, database: str, rules: Rules) -> Service:
     return Service(Store(database), Releases(release), terms)
 
 
-def _settings(kept: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
-    from mccpo.serve.api.settings import Settings
-    from mccpo.serve.monitor.monitor import BOUNDS
+def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
+    from mccpo.serve.api import Settings
+    from mccpo.serve.monitor import BOUNDS
 
     bounds = parse_pairs(rules.bound or [], "--bound", number)
     if unknown := [name for name in bounds if name not in BOUNDS]:
@@ -183,7 +190,7 @@ def _settings(kept: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
         raise InputError(f"--bound has {negative[0]}={bounds[negative[0]]:g}", fix="give a bound of at least 0")
     rate = _above_0("--rate", rate)
     return Settings(
-        keys=kept,
+        keys=keys,
         rate=rate,
         burst=max(1, int(2 * rate)),
         runs=run.resolve().parent,
@@ -191,23 +198,23 @@ def _settings(kept: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
     )
 
 
-def _announce(told: dict[str, Any], run: Path, kept: KeyFile, *, as_json: bool) -> None:
-    if not kept.asks:
-        note(f"no keys in {kept.path}: only this machine is answered (loopback), whoever asks, as an admin")
-    elif not len(kept):
-        note(f"all keys in {kept.path} are revoked: nobody is answered until `mccpo keys create` makes one")
-    text = f"serving {run} (release {told['release']}) at {told['url']}; record: {told['database']}"
-    emit(told, as_json=as_json, text=text)
+def _announce(about: dict[str, Any], run: Path, keys: KeyFile, *, as_json: bool) -> None:
+    if not keys.asks:
+        note(f"no keys in {keys.path}: only this machine is answered (loopback), whoever asks, as an admin")
+    elif not len(keys):
+        note(f"all keys in {keys.path} are revoked: nobody is answered until `mccpo keys create` makes one")
+    text = f"serving {run} (release {about['release']}) at {about['url']}; record: {about['database']}"
+    emit(about, as_json=as_json, text=text)
     sys.stdout.flush()  # whoever started us may wait for it
 
 
-def _check_host(host: str, kept: KeyFile) -> None:
-    from mccpo.serve.api.loopback import is_loopback
+def _check_host(host: str, keys: KeyFile) -> None:
+    from mccpo.serve.access import is_loopback
 
     loopback = is_loopback(host)
-    if not loopback and not len(kept):
+    if not loopback and not len(keys):
         raise InputError(
-            f"--host is {host} and {kept.path} has no keys, so that anybody could decide",
+            f"--host is {host} and {keys.path} has no keys, so that anybody could decide",
             fix="make some with `mccpo keys create`, or listen on 127.0.0.1",
         )
     if not loopback:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -11,8 +11,7 @@ from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, number, parse_
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.env import FiniteEnvironment
-    from mccpo.exact import FiniteModel, Optimum
+    from mccpo.experiments import solve as experiment
 
 _SHOWN = 12
 """How many states the text lists; the JSON has all that the optimum visits."""
@@ -40,93 +39,41 @@ def solve(
     environment
         gate, chain or random-finite.
     """
-    from mccpo import exact
     from mccpo.env import FiniteEnvironment, make
+    from mccpo.experiments import solve as experiment
 
     env = make(environment, **flags.environment_parameters(set, curriculum))
     if not isinstance(env, FiniteEnvironment):
         raise InputError(f"{environment} is not finite", fix="choose a finite environment")
     if points < 2:
         raise InputError(f"--points is {points}", fix="give at least 2")
-    model = exact.enumerate_model(env)
-    budgets = _budgets(model, kappa, parse_pairs(budget or [], "--budget", number))
-    result: dict[str, Any] = {"environment": environment, "states": model.num_states, "budgets": budgets}
-    found = exact.solve(model, budgets)
-    if isinstance(found, exact.Infeasible):
-        result |= {"feasible": False, "conflict": found.conflict, "least": found.least, "scaling": found.scaling}
-        emit(result, as_json=json, text=f"{found.what(budgets)}; {found.fix()}")
-        raise GateFailed("the budgets cannot be met")
-    result |= {"feasible": True, **_values(found), "policy": _policy(env, model, found)}
-    if front is not None:
-        traced = exact.front(model, front, budgets=budgets, points=points)
-        result["front"] = [{"budget": level, **_values(one)} for level, one in traced]
-    emit(result, as_json=json, text=lambda: _text(result, front))
-
-
-def _budgets(model: FiniteModel, kappa: float | None, given: dict[str, float]) -> dict[str, float]:
-    from mccpo.exact import Optimum, solve
-
-    if kappa is None:
-        return given
-    if not 0 < kappa < float("inf"):
+    budgets = parse_pairs(budget or [], "--budget", number)
+    if kappa is not None and not 0 < kappa < float("inf"):
         raise InputError(f"--kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.5")
-    free = solve(model)
-    assert isinstance(free, Optimum)  # without budgets there is always one
-    return {name: kappa * free.values.costs[name] for name in model.constrained} | given
+    solved = experiment.solution(env, name=environment, budgets=budgets, kappa=kappa, cost=front, points=points)
+    emit(solved.as_json(), as_json=json, text=lambda: _text(solved, front))
+    if solved.optimum is None:
+        raise GateFailed("the budgets cannot be met")
 
 
-def _values(found: Optimum) -> dict[str, Any]:
-    values = found.values
-    return {
-        "return": values.ret,
-        **{f"J_{name}": cost for name, cost in values.costs.items()},
-        "dK": values.gain,
-        "pi_hack": values.pi_hack,
-        "violation_rate": values.violation_rate,
-        "multipliers": found.multipliers,
-    }
-
-
-def _policy(env: FiniteEnvironment[Any], model: FiniteModel, found: Optimum) -> list[dict[str, Any]]:
-    """The optimum's choices in every state that it visits, the most visited first."""
-    import numpy as np
-
-    from mccpo.exact import occupancy
-
-    visits = occupancy(model, np.pad(found.policy, ((0, 0), (0, 1))), model.gamma).sum(axis=1)
-    order = [state for state in np.argsort(-visits, kind="stable") if visits[state] > 1e-9]
-    return [
-        {
-            "state": env.describe(env.state(model.index[state])),
-            "visits": float(visits[state]),
-            "probabilities": {
-                name: float(chance)
-                for name, chance in zip(model.action_names, found.policy[state], strict=True)
-                if chance > 1e-9
-            },
-        }
-        for state in order
-    ]
-
-
-def _text(result: dict[str, Any], front: str | None) -> str:
-    asked = ", ".join(f"{name} ≤ {limit:g}" for name, limit in result["budgets"].items()) or "none"
-    lines = [f"{result['environment']}: {result['states']} states, budgets: {asked}"]
-    lines += [f"  {name:<15} {value:.6g}" for name, value in result.items() if name[:2] == "J_" or name in _LINES]
-    lines += [f"  {'lambda_' + name:<15} {value:.6g}" for name, value in result["multipliers"].items()]
+def _text(solved: experiment.Solution, front: str | None) -> str:
+    if solved.conflict is not None:
+        return f"{solved.conflict.what(solved.budgets)}; {solved.conflict.fix()}"
+    assert solved.optimum is not None  # where there is no conflict
+    asked = ", ".join(f"{name} ≤ {limit:g}" for name, limit in solved.budgets.items()) or "none"
+    lines = [f"{solved.environment}: {solved.states} states, budgets: {asked}"]
+    lines += [f"  {name:<15} {value:.6g}" for name, value in solved.optimum.metrics.items()]
+    lines += [f"  {'lambda_' + name:<15} {value:.6g}" for name, value in solved.optimum.multipliers.items()]
     lines.append("optimal policy, where it goes most:")
-    for entry in result["policy"][:_SHOWN]:
-        chances = ", ".join(f"{name} {chance:.4f}" for name, chance in entry["probabilities"].items())
-        lines.append(f"  {entry['state']:<28} visits {entry['visits']:.4f}   {chances}")
-    hidden = len(result["policy"]) - _SHOWN
+    for visited in solved.policy[:_SHOWN]:
+        chances = ", ".join(f"{name} {chance:.4f}" for name, chance in visited.probabilities.items())
+        lines.append(f"  {visited.state:<28} visits {visited.visits:.4f}   {chances}")
+    hidden = len(solved.policy) - _SHOWN
     lines += [f"  and {hidden} more states (--json lists all)"] if hidden > 0 else []
     if front is not None:
         lines.append(f"front over {front}:       budget       return       lambda")
         lines += [
-            f"  {'':<20}{one['budget']:>12.5f} {one['return']:>12.5f} {one['multipliers'][front]:>12.5f}"
-            for one in result["front"]
+            f"  {'':<20}{point.budget:>12.5f} {point.metrics['return']:>12.5f} {point.multipliers[front]:>12.5f}"
+            for point in solved.front or ()
         ]
     return "\n".join(lines)
-
-
-_LINES = ("return", "dK", "pi_hack", "violation_rate")

@@ -12,7 +12,7 @@ from mccpo.cli.console.output import JsonFlag, emit
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
-    from mccpo.serve.record.verify import Verdict
+    from mccpo.serve.record import Verdict
 
 _ANCHOR = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
@@ -32,9 +32,8 @@ def verify(
     derived again from it. Exits 3 with the first decision or event that does not hold. Keep the anchor that is printed
     elsewhere: a later call with it shows whether the end of the record was cut off or the whole of it rewritten.
     """
-    noted = _noted(anchor)
-    verdict = asyncio.run(_verified(database, noted))
-    told: dict[str, Any] = {
+    verdict = asyncio.run(_verify(database, _parse_anchor(anchor)))
+    result: dict[str, Any] = {
         "holds": verdict.wrong is None,
         "events": verdict.events,
         "learners": verdict.learners,
@@ -43,34 +42,34 @@ def verify(
         "anchor": f"{verdict.head.number}:{verdict.head.hash}",
         "wrong": verdict.wrong,
     }
-    emit(told, as_json=json, text=lambda: _text(told))
+    emit(result, as_json=json, text=lambda: _text(result))
     if verdict.wrong is not None:
         raise GateFailed(verdict.wrong)
 
 
-async def _verified(database: str, anchor: tuple[int, str] | None) -> Verdict:
-    from mccpo.serve.record.store import Store
-    from mccpo.serve.record.verify import verify as replayed
+async def _verify(database: str, anchor: tuple[int, str] | None) -> Verdict:
+    from mccpo.serve.record import Store
+    from mccpo.serve.record import verify as verify_record
 
     store = Store(database)
     await store.open(create=False)
     try:
-        return await replayed(store, anchor=anchor)
+        return await verify_record(store, anchor=anchor)
     finally:
         await store.close()
 
 
-def _noted(anchor: str | None) -> tuple[int, str] | None:
+def _parse_anchor(anchor: str | None) -> tuple[int, str] | None:
     if anchor is None:
         return None
-    found = _ANCHOR.fullmatch(anchor)
-    if found is None:
+    match = _ANCHOR.fullmatch(anchor)
+    if match is None:
         raise InputError(f"--anchor is {anchor!r}", fix="give NUMBER:HASH as an earlier call printed it")
-    return int(found[1]), found[2]
+    return int(match[1]), match[2]
 
 
-def _text(told: dict[str, Any]) -> str:
-    counts = f"{told['events']:,} events, {told['learners']:,} learners, {told['decisions']:,} decisions"
-    if not told["holds"]:
+def _text(result: dict[str, Any]) -> str:
+    counts = f"{result['events']:,} events, {result['learners']:,} learners, {result['decisions']:,} decisions"
+    if not result["holds"]:
         return f"replayed {counts}, and not all of it holds"
-    return f"everything holds: {counts}, {told['outcomes']:,} outcomes\nanchor {told['anchor']}"
+    return f"everything holds: {counts}, {result['outcomes']:,} outcomes\nanchor {result['anchor']}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mccpo.cli.console.output import note
 
 if TYPE_CHECKING:
-    from mccpo.experiments.options import Stage
+    from mccpo.experiments import Stage
 
 
 class Progress(Protocol):

@@ -8,12 +8,13 @@ about order and are counted.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from mccpo.curriculum.derive.recipe import Cycles, Derived, derivation, graph_of, linked, without_cycles
-from mccpo.curriculum.derive.tables import read_object
+from mccpo.curriculum.derive.inputs import read_object
+from mccpo.curriculum.derive.recipe import Cycles, Derived, Recipe, derivation, graph_of, linked, without_cycles
 from mccpo.curriculum.formats.raw import Edge, Evidence, arrow
 from mccpo.errors import InputError
 
@@ -21,7 +22,7 @@ RECIPE = "case"
 
 
 @dataclass(frozen=True)
-class Choices:
+class CaseChoices:
     """What the recipe leaves open."""
 
     names: Literal["code", "statement", "identifier"] = "code"
@@ -40,7 +41,7 @@ class Package(NamedTuple):
     source: str
 
 
-def read(path: str | Path) -> Package:
+def read_package(path: str | Path) -> Package:
     """Reads a CASE package from JSON."""
     document = read_object(Path(path))
     for key in ("CFItems", "CFAssociations"):
@@ -63,9 +64,9 @@ def read(path: str | Path) -> Package:
     return Package(items, associations, str(path))
 
 
-def derive(package: Package, choices: Choices | None = None) -> Derived:
+def derive_case(package: Package, choices: CaseChoices | None = None) -> Derived:
     """The graph of the `precedes` associations among the items of the package."""
-    choices = choices or Choices()
+    choices = choices or CaseChoices()
     name = _names(package, choices.names)
     evidence: dict[Edge, Evidence] = {}
     headings: set[str] = set()
@@ -84,10 +85,10 @@ def derive(package: Package, choices: Choices | None = None) -> Derived:
             f"{package.source} has no 'precedes' between its items, so it says nothing of order",
             fix="give a package with such associations; hierarchy alone (isChildOf) makes no prerequisites",
         )
-    kept = linked(evidence)
+    linked_names = linked(evidence)
     if choices.alone == "kept":
-        kept |= {name[identifier] for identifier in name if identifier not in headings}
-    members = {name[identifier]: (identifier,) for identifier in name if name[identifier] in kept}
+        linked_names |= {name[identifier] for identifier in name if identifier not in headings}
+    members = {name[identifier]: (identifier,) for identifier in name if name[identifier] in linked_names}
     graph = graph_of(members, evidence, package.source, derivation(RECIPE, package.source, choices))
     graph, removed = without_cycles(graph, choices.cycles)
     notes = tuple(f"ignored {count} associations: {kind}" for kind, count in sorted(ignored.items()))
@@ -119,3 +120,12 @@ def _names(package: Package, choice: str) -> dict[str, str]:
     }
     times = Counter(wanted.values())
     return {identifier: text if text and times[text] == 1 else identifier for identifier, text in wanted.items()}
+
+
+def _run(package: Package, choices: CaseChoices, interactions: Mapping[str, int] | None) -> Derived:
+    if interactions is not None:
+        raise InputError("--counts has no meaning for a CASE package", fix="leave it out")
+    return derive_case(package, choices)
+
+
+CASE = Recipe(RECIPE, CaseChoices, read_package, _run)

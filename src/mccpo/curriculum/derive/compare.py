@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # whose parts load when they are used
 from jaxtyping import Bool
-from scipy import stats
 
 from mccpo.curriculum.derive.pruning import closure
 from mccpo.curriculum.graph import Curriculum
@@ -53,12 +53,12 @@ class Comparison:
     orientation_p: float | None
     """The probability that a coin does at least as well."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The comparison as plain values, for JSON."""
         return asdict(self)
 
 
-def compare(derived: Curriculum, expert: Curriculum) -> Comparison:
+def compare_graphs(derived: Curriculum, expert: Curriculum) -> Comparison:
     """Precision and recall of a derived graph's edges and of their closure, and how often it has the direction right.
 
     What must come before what is worked out in the whole of each graph and then looked at among the common concepts.
@@ -77,7 +77,7 @@ def compare(derived: Curriculum, expert: Curriculum) -> Comparison:
         closure=_agreement(our_closure, their_closure),
         oriented=oriented,
         orientation=same_way / oriented if oriented else None,
-        orientation_p=float(stats.binom.sf(same_way - 1, oriented, 0.5)) if oriented else None,
+        orientation_p=float(scipy.stats.binom.sf(same_way - 1, oriented, 0.5)) if oriented else None,
     )
 
 
@@ -89,16 +89,16 @@ def _squares(graph: Curriculum, names: list[str]) -> tuple[Bool[np.ndarray, "V V
 
 
 def _agreement(ours: Bool[np.ndarray, "V V"], theirs: Bool[np.ndarray, "V V"]) -> Agreement:
-    found, expert, right = int(ours.sum()), int(theirs.sum()), int((ours & theirs).sum())
+    derived, expert, right = int(ours.sum()), int(theirs.sum()), int((ours & theirs).sum())
     possible = len(ours) * (len(ours) - 1)
     return Agreement(
-        found=found,
+        found=derived,
         expert=expert,
         right=right,
-        precision=right / found if found else None,
+        precision=right / derived if derived else None,
         recall=right / expert if expert else None,
-        f1=2 * right / (found + expert) if found + expert else None,
+        f1=2 * right / (derived + expert) if derived + expert else None,
         chance_precision=expert / possible,
-        chance_recall=found / possible,
-        chance_p=float(stats.hypergeom.sf(right - 1, possible, expert, found)),
+        chance_recall=derived / possible,
+        chance_p=float(scipy.stats.hypergeom.sf(right - 1, possible, expert, derived)),
     )

@@ -14,8 +14,8 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from mccpo.curriculum.derive.recipe import Derived, derivation, graph_of, linked
-from mccpo.curriculum.derive.tables import read_table
+from mccpo.curriculum.derive.inputs import read_table
+from mccpo.curriculum.derive.recipe import Derived, Recipe, derivation, graph_of, linked
 from mccpo.curriculum.formats.raw import Evidence, Fact
 from mccpo.errors import InputError
 
@@ -29,7 +29,7 @@ Level: TypeAlias = Literal["level1", "level2", "level3", "level4"]
 
 
 @dataclass(frozen=True)
-class Choices:
+class Junyi2020Choices:
     """What the recipe leaves open."""
 
     concept: Literal["group", "exercise"] = "group"
@@ -79,7 +79,7 @@ class Taxonomy(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read(path: str | Path) -> Taxonomy:
+def read_taxonomy(path: str | Path) -> Taxonomy:
     """Reads `Info_Content.csv`, or an export of it that has `content_index` for `ucid` and lacks level 1."""
     wanted = ("ucid|content_index", "difficulty", "learning_stage", "level2_id", "level3_id", "level4_id")
     columns, rows = read_table(Path(path), wanted)
@@ -97,11 +97,11 @@ def read(path: str | Path) -> Taxonomy:
     return Taxonomy(tuple(exercises.values()), str(path), () if "level1_id" in columns else (note,))
 
 
-def derive(
-    taxonomy: Taxonomy, choices: Choices | None = None, interactions: Mapping[str, int] | None = None
+def derive_junyi2020(
+    taxonomy: Taxonomy, choices: Junyi2020Choices | None = None, interactions: Mapping[str, int] | None = None
 ) -> Derived:
     """The graph that the recipe gives; `interactions` counts the logged answers to each exercise."""
-    choices = choices or Choices()
+    choices = choices or Junyi2020Choices()
     _check(choices, interactions)
     groups = group_exercises(taxonomy.exercises, choices, interactions or {})
     concepts = {group: _concepts(group, members, choices) for group, members in groups.items()}
@@ -110,21 +110,21 @@ def derive(
         for start, end, provenance in group_edges(groups, choices)
         for edge in product(concepts[start], concepts[end])
     }
-    members = {name: found for one in concepts.values() for name, found in one.items()}
+    members = {name: exercises for made in concepts.values() for name, exercises in made.items()}
     if choices.alone == "dropped":
-        kept = linked(evidence)
-        members = {name: found for name, found in members.items() if name in kept}
+        linked_names = linked(evidence)
+        members = {name: exercises for name, exercises in members.items() if name in linked_names}
     graph = graph_of(members, evidence, taxonomy.source, derivation(RECIPE, taxonomy.source, choices))
-    used = sum(len(found) for found in members.values())
+    used = sum(len(exercises) for exercises in members.values())
     left_out = f"{len(taxonomy.exercises) - used} of {len(taxonomy.exercises)} exercises are left out"
     return Derived(graph, members, (*taxonomy.notes, left_out))
 
 
 def group_exercises(
-    exercises: Sequence[Exercise], choices: Choices, interactions: Mapping[str, int]
+    exercises: Sequence[Exercise], choices: Junyi2020Choices, interactions: Mapping[str, int]
 ) -> dict[Group, tuple[str, ...]]:
     """The exercises by cluster, stage and difficulty, in the order of the file and easier ones first."""
-    found: dict[Group, list[str]] = {}
+    grouped: dict[Group, list[str]] = {}
     cluster, branch = LEVELS.index(choices.cluster), LEVELS.index(choices.branch)
     for exercise in exercises:
         difficulty = exercise.difficulty
@@ -137,15 +137,17 @@ def group_exercises(
         if interactions.get(exercise.id, 0) < choices.min_interactions:
             continue
         group = Group(exercise.nodes[cluster], exercise.nodes[branch], exercise.stage, difficulty)
-        found.setdefault(group, []).append(exercise.id)
-    clusters = list(dict.fromkeys((group.cluster, group.stage) for group in found))
-    place = {one: position for position, one in enumerate(clusters)}
+        grouped.setdefault(group, []).append(exercise.id)
+    clusters = list(dict.fromkeys((group.cluster, group.stage) for group in grouped))
+    position = {cluster: number for number, cluster in enumerate(clusters)}
     difficulties = (*DIFFICULTIES, UNSET)
-    ordered = sorted(found, key=lambda one: (place[one.cluster, one.stage], difficulties.index(one.difficulty)))
-    return {group: tuple(found[group]) for group in ordered if len(found[group]) >= choices.min_exercises}
+    ordered = sorted(
+        grouped, key=lambda group: (position[group.cluster, group.stage], difficulties.index(group.difficulty))
+    )
+    return {group: tuple(grouped[group]) for group in ordered if len(grouped[group]) >= choices.min_exercises}
 
 
-def group_edges(groups: Iterable[Group], choices: Choices) -> Iterator[tuple[Group, Group, str]]:
+def group_edges(groups: Iterable[Group], choices: Junyi2020Choices) -> Iterator[tuple[Group, Group, str]]:
     """The edges among groups, with their provenance. Where concepts are groups this is the whole graph."""
     chains = _chains(groups)
     for chain in chains:
@@ -162,7 +164,7 @@ def group_edges(groups: Iterable[Group], choices: Choices) -> Iterator[tuple[Gro
                 yield start, end, "stage order within a branch"
 
 
-def _check(choices: Choices, interactions: Mapping[str, int] | None) -> None:
+def _check(choices: Junyi2020Choices, interactions: Mapping[str, int] | None) -> None:
     if LEVELS.index(choices.branch) > LEVELS.index(choices.cluster):
         raise InputError(
             f"the branch, {choices.branch}, is finer than the cluster, {choices.cluster}",
@@ -172,7 +174,7 @@ def _check(choices: Choices, interactions: Mapping[str, int] | None) -> None:
         raise InputError("min_interactions needs the interactions of each exercise", fix="add --counts FILE")
 
 
-def _concepts(group: Group, members: tuple[str, ...], choices: Choices) -> dict[str, tuple[str, ...]]:
+def _concepts(group: Group, members: tuple[str, ...], choices: Junyi2020Choices) -> dict[str, tuple[str, ...]]:
     """The concepts that a group makes, each with its exercises."""
     if choices.concept == "exercise":
         return {exercise: (exercise,) for exercise in members}
@@ -200,7 +202,9 @@ def _ranked(chain: list[Group]) -> list[Group]:
     return [group for group in chain if group.difficulty != UNSET]
 
 
-def _support(start: Group, end: Group, groups: Mapping[Group, Sequence[str]], choices: Choices) -> dict[str, Fact]:
+def _support(
+    start: Group, end: Group, groups: Mapping[Group, Sequence[str]], choices: Junyi2020Choices
+) -> dict[str, Fact]:
     shared = ("cluster", start.cluster) if start.cluster == end.cluster else ("branch", start.branch)
     return {
         shared[0]: f"{choices.cluster if shared[0] == 'cluster' else choices.branch} {shared[1]}",
@@ -214,3 +218,6 @@ def _one_of(allowed: Sequence[str], value: str, column: str, where: str) -> str:
     if text not in allowed:
         raise InputError(f"{where} has the {column} {value!r}", fix=f"the values are {', '.join(allowed)}")
     return text
+
+
+JUNYI_2020 = Recipe(RECIPE, Junyi2020Choices, read_taxonomy, derive_junyi2020)

@@ -9,24 +9,24 @@ from jaxtyping import Bool, Float
 def strongest(edges: Bool[np.ndarray, "V V"], strength: Float[np.ndarray, "V V"], most: int) -> Bool[np.ndarray, "V V"]:
     """Keeps, of the edges into each concept (a column), the `most` strongest."""
     ranked = np.argsort(np.where(edges, -strength, np.inf), axis=0, kind="stable")[:most]
-    kept = np.zeros_like(edges)
-    np.put_along_axis(kept, ranked, True, axis=0)
-    return kept & edges
+    chosen = np.zeros_like(edges)
+    np.put_along_axis(chosen, ranked, True, axis=0)
+    return chosen & edges
 
 
 def acyclic(edges: Bool[np.ndarray, "V V"], strength: Float[np.ndarray, "V V"]) -> Bool[np.ndarray, "V V"]:
     """Leaves out every edge that closes a cycle with stronger ones: each cycle loses its weakest."""
     starts, ends = np.nonzero(edges)
     reaches = np.eye(len(edges), dtype=np.bool_)  # reaches[u, v]: a path leads from u to v
-    kept = np.zeros_like(edges)
+    chosen = np.zeros_like(edges)
     for index in np.argsort(-strength[starts, ends], kind="stable"):
         start, end = starts[index], ends[index]
         if reaches[end, start]:
             continue
-        kept[start, end] = True
+        chosen[start, end] = True
         if not reaches[start, end]:
             reaches[reaches[:, start]] |= reaches[end]
-    return kept
+    return chosen
 
 
 def closure(edges: Bool[np.ndarray, "V V"]) -> Bool[np.ndarray, "V V"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
@@ -15,13 +15,13 @@ Cycles = Literal["refuse", "repair"]
 """What becomes of edges that lead in a circle: the graph is refused, or as few as can be are removed."""
 
 
-class Choices(Protocol):
+class RecipeChoices(Protocol):
     """What a recipe leaves open: a frozen dataclass of texts and whole numbers."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-Settled = TypeVar("Settled", bound=Choices)
+Settled = TypeVar("Settled", bound=RecipeChoices)
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,22 @@ class Derived:
     """The items (exercises, KCs, standards) that a concept stands for, by their ids in the logs."""
     notes: tuple[str, ...] = ()
     """What was left out, assumed or repaired, one sentence each."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to derive a graph from a file."""
+
+    name: str
+    choices: type[Any]
+    """What it leaves open, a dataclass with defaults."""
+    read: Callable[[Path], Any]
+    derive: Callable[[Any, Any, Mapping[str, int] | None], Derived]
+    """From what `read` gave, the choices, and the interactions that each item has, where they are known."""
+
+    def run(self, file: Path, given: Mapping[str, Fact], interactions: Mapping[str, int] | None = None) -> Derived:
+        """The graph that the recipe makes of a file."""
+        return self.derive(self.read(file), settle(self.choices, given), interactions)
 
 
 def settle(kind: type[Settled], given: Mapping[str, Fact]) -> Settled:
@@ -48,13 +64,17 @@ def settle(kind: type[Settled], given: Mapping[str, Fact]) -> Settled:
     return kind(**settled)
 
 
-def alternatives(kind: type[Choices]) -> dict[str, tuple[str, ...]]:
+def alternatives(kind: type[RecipeChoices]) -> dict[str, tuple[str, ...]]:
     """The values that each choice can have, for those that are a choice between words."""
     types = get_type_hints(kind)
-    return {one.name: get_args(types[one.name]) for one in fields(kind) if get_origin(types[one.name]) is Literal}
+    return {
+        choice.name: get_args(types[choice.name])
+        for choice in fields(kind)
+        if get_origin(types[choice.name]) is Literal
+    }
 
 
-def derivation(recipe: str, origin: str | Path, choices: Choices) -> Derivation:
+def derivation(recipe: str, origin: str | Path, choices: RecipeChoices) -> Derivation:
     """The label of a derived graph. Files go by their names alone, so that any copy gives the same bytes."""
     return Derivation(recipe, Path(origin).name, asdict(choices))
 
@@ -64,12 +84,12 @@ def graph_of(concepts: Iterable[str], evidence: Mapping[Edge, Evidence], source:
     names = list(dict.fromkeys(concepts))
     if not names:
         raise InputError(f"{source}: the recipe leaves no concept", fix="loosen its choices")
-    place = {name: position for position, name in enumerate(names)}
-    ordered = dict(sorted(evidence.items(), key=lambda one: (place[one[0][1]], place[one[0][0]])))
+    position = {name: position for position, name in enumerate(names)}
+    ordered = dict(sorted(evidence.items(), key=lambda item: (position[item[0][1]], position[item[0][0]])))
     needs: dict[str, list[str]] = {name: [] for name in names}
     for prerequisite, concept in ordered:
         needs[concept].append(prerequisite)
-    rows = tuple(RawConcept(name, tuple(found)) for name, found in needs.items())
+    rows = tuple(RawConcept(name, tuple(prerequisites)) for name, prerequisites in needs.items())
     return RawGraph(rows, source, derived, ordered)
 
 
@@ -78,7 +98,7 @@ def without_cycles(graph: RawGraph, cycles: Cycles) -> tuple[RawGraph, tuple[str
 
     Also gives what was removed, as notes.
     """
-    from mccpo.curriculum import lint  # noqa: PLC0415 - needs rustworkx, which reading a graph does not
+    from mccpo.curriculum import lint  # noqa: PLC0415 - needs rustworkx, which most recipes do without
 
     report = lint.check(graph)
     if report.usable:
@@ -89,9 +109,13 @@ def without_cycles(graph: RawGraph, cycles: Cycles) -> tuple[RawGraph, tuple[str
             f"{graph.source}: {fault.kind}, {fault.where}", fix="correct it, or add --choice cycles=repair"
         )
     repaired, removed = lint.repair(graph)
-    kept = replace(repaired.to_raw().labelled_as(graph), source=graph.source)
-    rows = tuple(RawConcept(row.name, row.prerequisites) for row in kept.rows)  # nobody gave these concepts a demand
-    return replace(kept, rows=rows), tuple(f"removed {one.where} ({one.kind}: {one.why})" for one in removed)
+    labelled = replace(repaired.to_raw().labelled_as(graph), source=graph.source)
+    rows = tuple(
+        RawConcept(row.name, row.prerequisites) for row in labelled.rows
+    )  # nobody gave these concepts a demand
+    return replace(labelled, rows=rows), tuple(
+        f"removed {removal.where} ({removal.kind}: {removal.why})" for removal in removed
+    )
 
 
 def linked(evidence: Mapping[Edge, Evidence]) -> set[str]:

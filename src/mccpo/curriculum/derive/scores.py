@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # whose parts load when they are used
 from jaxtyping import Float, Int
-from scipy import sparse
 
 from mccpo.errors import InputError
 
@@ -45,14 +45,14 @@ def in_order(scores: Scores) -> Scores:
     return Scores(scores.learner[order], scores.concept[order], scores.score[order], first, scores.concepts)
 
 
-def incidence(scores: Scores, known_from: float) -> tuple[sparse.csr_array, sparse.csr_array]:
+def incidence(scores: Scores, known_from: float) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
     """Who knows what and who does not, both [learners, concepts]: a score of `known_from` or more counts as knowing."""
     shape = (int(scores.learner.max()) + 1, len(scores.concepts))
     known = scores.score >= known_from
     matrices = []
     for chosen in (known, ~known):
         ones = np.ones(int(chosen.sum()), dtype=np.float32)
-        matrices.append(sparse.csr_array((ones, (scores.learner[chosen], scores.concept[chosen])), shape=shape))
+        matrices.append(scipy.sparse.csr_array((ones, (scores.learner[chosen], scores.concept[chosen])), shape=shape))
     return matrices[0], matrices[1]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mccpo.curriculum.derive.recipe import Cycles, Derived, derivation, graph_of, linked, without_cycles
-from mccpo.curriculum.derive.tables import read_object
+from mccpo.curriculum.derive.inputs import read_object
+from mccpo.curriculum.derive.recipe import Cycles, Derived, Recipe, derivation, graph_of, linked, without_cycles
 from mccpo.curriculum.formats.raw import Edge, Evidence
 from mccpo.errors import InputError
 
@@ -22,7 +22,7 @@ _ARROW = "----"
 
 
 @dataclass(frozen=True)
-class Choices:
+class Xes3g5mChoices:
     """What the recipe leaves open."""
 
     top: int = 100
@@ -47,7 +47,7 @@ class Routes(NamedTuple):
     source: str
 
 
-def read(path: str | Path) -> Routes:
+def read_routes(path: str | Path) -> Routes:
     """Reads `questions.json` and the `kc_routes_map.json` beside it; a folder that holds both will do."""
     given = Path(path)
     questions = given / "questions.json" if given.is_dir() else given
@@ -58,22 +58,28 @@ def read(path: str | Path) -> Routes:
             fix = "give the file as released"
             raise InputError(f"kc_routes_map.json names component {number} {name!r}, no text or given before", fix=fix)
         ids[name] = number
-    found = [_routes(entry, f"{questions} question {number}") for number, entry in read_object(questions).items()]
-    if unknown := next((name for routes in found for route in routes for name in route if name not in ids), None):
+    routes_by_question = [
+        _routes(entry, f"{questions} question {number}") for number, entry in read_object(questions).items()
+    ]
+    if unknown := next(
+        (name for routes in routes_by_question for route in routes for name in route if name not in ids), None
+    ):
         raise InputError(
             f"{questions} has a route through {unknown!r}, which kc_routes_map.json lacks",
             fix="give both files as released, names unchanged to the last space",
         )
-    return Routes(tuple(found), ids, str(questions))
+    return Routes(tuple(routes_by_question), ids, str(questions))
 
 
-def derive(routes: Routes, choices: Choices | None = None, interactions: Mapping[str, int] | None = None) -> Derived:
+def derive_xes3g5m(
+    routes: Routes, choices: Xes3g5mChoices | None = None, interactions: Mapping[str, int] | None = None
+) -> Derived:
     """The graph that the recipe gives.
 
     `interactions` counts the logged answers to each component, by name or number. Without it the components are ranked
     by the questions that ask for them.
     """
-    choices = choices or Choices()
+    choices = choices or Xes3g5mChoices()
     counts = _counts(routes, interactions)
     ranked = sorted((name for name in counts if counts[name] > 0), key=lambda name: (-counts[name], name))
     top = set(ranked[: choices.top or None])
@@ -86,15 +92,17 @@ def derive(routes: Routes, choices: Choices | None = None, interactions: Mapping
     evidence = {
         edge: Evidence("ancestor on a route", {"questions": times[edge], "steps": distance[edge]}) for edge in times
     }
-    kept = linked(evidence) if choices.alone == "dropped" else top
+    concept_names = linked(evidence) if choices.alone == "dropped" else top
     label = {name: name if choices.names == "name" else routes.ids[name] for name in top}
-    named = {(label[start], label[end]): found for (start, end), found in evidence.items()}
-    concepts = [label[name] for name in ranked if name in kept]
+    named = {(label[start], label[end]): reasons for (start, end), reasons in evidence.items()}
+    concepts = [label[name] for name in ranked if name in concept_names]
     graph = graph_of(concepts, named, routes.source, derivation(RECIPE, routes.source, choices))
     graph, removed = without_cycles(graph, choices.cycles)
     by = "questions, as no interactions are given" if interactions is None else "interactions"
     note = f"{len(top)} of {len(routes.ids)} components are kept, ranked by {by}; {len(concepts)} of them are concepts"
-    return Derived(graph, {label[name]: (routes.ids[name],) for name in ranked if name in kept}, (note, *removed))
+    return Derived(
+        graph, {label[name]: (routes.ids[name],) for name in ranked if name in concept_names}, (note, *removed)
+    )
 
 
 def _routes(entry: object, where: str) -> tuple[tuple[str, ...], ...]:
@@ -121,8 +129,11 @@ def _counts(routes: Routes, interactions: Mapping[str, int] | None) -> Mapping[s
 
 def _ancestors(route: tuple[str, ...], top: set[str], pairs: str) -> Iterator[tuple[Edge, int]]:
     """The edges of one route among the components that are kept, each with the number of steps it spans."""
-    kept = [(place, name) for place, name in enumerate(route) if name in top]
-    for later, (end, concept) in enumerate(kept):
-        for start, prerequisite in kept[max(later - 1, 0) if pairs == "nearest" else 0 : later]:
+    on_route = [(step, name) for step, name in enumerate(route) if name in top]
+    for later, (end, concept) in enumerate(on_route):
+        for start, prerequisite in on_route[max(later - 1, 0) if pairs == "nearest" else 0 : later]:
             if prerequisite != concept:
                 yield (prerequisite, concept), end - start
+
+
+XES3G5M = Recipe(RECIPE, Xes3g5mChoices, read_routes, derive_xes3g5m)

@@ -1,1 +1,5 @@
-"""A curriculum as a picture."""
+"""Pictures of prerequisite graphs."""
+
+from mccpo.curriculum.drawing.svg import draw
+
+__all__ = ["draw"]

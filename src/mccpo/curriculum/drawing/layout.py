@@ -22,7 +22,7 @@ _BAND = 12.0
 
 
 @dataclass(frozen=True)
-class Place:
+class Point:
     """A column and the height of a middle line in it, in pixels."""
 
     column: int
@@ -31,10 +31,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """The place of every concept that has an edge, and the places each edge runs through, its ends included."""
+    """The point of every concept that has an edge, and the points each edge runs through, its ends included."""
 
-    places: dict[str, Place]
-    routes: dict[Edge, tuple[Place, ...]]
+    points: dict[str, Point]
+    routes: dict[Edge, tuple[Point, ...]]
     columns: int
     height: float
 
@@ -45,12 +45,12 @@ def arrange(curriculum: Curriculum) -> Layout:
     chains, graph = _with_bends(curriculum, column)
     order = _order(graph)
     y = _heights(graph, order)
-    places = {name: Place(column[name], y[node]) for name, node in graph.node.items()}
+    points = {name: Point(column[name], y[node]) for name, node in graph.node.items()}
     routes = {
-        edge: tuple(Place(graph.column[node], y[node]) for node in chain)
+        edge: tuple(Point(graph.column[node], y[node]) for node in chain)
         for edge, chain in zip(curriculum.edges, chains, strict=True)
     }
-    return Layout(places, routes, len(order), max(y, default=-_BOX_SPACE / 2) + _BOX_SPACE / 2)
+    return Layout(points, routes, len(order), max(y, default=-_BOX_SPACE / 2) + _BOX_SPACE / 2)
 
 
 class _Graph:
@@ -107,15 +107,15 @@ def _neighbours_together(curriculum: Curriculum) -> list[str]:
     for start, end in curriculum.edges:
         touching[start].append(end)
         touching[end].append(start)
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     for name in curriculum.concepts:
         waiting = [name]
         while waiting:
             current = waiting.pop()
-            if current not in found:
-                found[current] = None
+            if current not in ordered:
+                ordered[current] = None
                 waiting.extend(reversed(touching[current]))
-    return list(found)
+    return list(ordered)
 
 
 def _order(graph: _Graph) -> list[list[int]]:
@@ -151,7 +151,7 @@ def _mean(neighbours: Sequence[int], value: Sequence[float], otherwise: float) -
 def _crossings(graph: _Graph, columns: Sequence[Sequence[int]]) -> int:
     total = 0
     for left, right in pairwise(columns):
-        position = {node: place for place, node in enumerate(right)}
+        position = {node: rank for rank, node in enumerate(right)}
         seen: list[int] = []
         for node in left:
             ends = sorted(position[end] for end in graph.right[node])

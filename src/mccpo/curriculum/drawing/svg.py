@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 import numpy.typing as npt
 
-from mccpo.curriculum.drawing.layout import Layout, Place, arrange
+from mccpo.curriculum.drawing.layout import Layout, Point, arrange
 from mccpo.curriculum.gate import check_mastery, check_theta
 from mccpo.curriculum.graph import Curriculum
 
@@ -62,7 +62,7 @@ def draw(
 
 
 class _Picture:
-    """A drawing in the making: the boxes' common size, their places, and the learner's state."""
+    """A drawing in the making: the boxes' common size, their points, and the learner's state."""
 
     def __init__(self, curriculum: Curriculum, mastery: npt.NDArray[np.floating[Any]] | None, theta: float) -> None:
         self.curriculum = curriculum
@@ -77,7 +77,7 @@ class _Picture:
         icon = 20.0 if self.states else 0.0
         self.box = max(70.0, max(map(_cells, self.labels.values())) * _LETTER + 26.0 + icon)
         self.layout: Layout = arrange(curriculum)
-        self.loose = [name for name in curriculum.concepts if name not in self.layout.places]
+        self.loose = [name for name in curriculum.concepts if name not in self.layout.points]
 
     def lines(self, title: str) -> Iterator[str]:
         """The picture, element by element."""
@@ -99,8 +99,8 @@ class _Picture:
         for edge, route in self.layout.routes.items():
             shut = " shut" if self.states and self.states[edge[0]] != "mastered" else ""
             yield f'<path class="edge{shut}" marker-end="url(#arrow)" d="{self._curve(route)}"/>'
-        for name, place in self.layout.places.items():
-            yield from self._concept(name, self._x(place.column), self._y(place) - _BOX_HEIGHT / 2)
+        for name, point in self.layout.points.items():
+            yield from self._concept(name, self._x(point.column), self._y(point) - _BOX_HEIGHT / 2)
         if rows:
             yield (
                 f'<text class="note" x="{_n(_MARGIN)}" y="{_n(loose_top - 10.0)}">'
@@ -120,7 +120,7 @@ class _Picture:
         yield f'<text class="note" x="{_n(x + 78.0)}" y="53">demand 0 to 1</text>'
         x += 176.0
         for state, path in _MARKS.items() if self.states else ():
-            count = sum(found == state for found in self.states.values())
+            count = sum(concept_state == state for concept_state in self.states.values())
             yield f'<g class="{state}"><path class="mark" transform="translate({_n(x)} 49)" d="{path}"/></g>'
             yield f'<text class="note" x="{_n(x + 10.0)}" y="53">{count} {state}</text>'
             x += 92.0
@@ -147,7 +147,7 @@ class _Picture:
             yield f'<path class="mark" transform="translate({_n(self.box - 14.0)} 13)" d="{mark}"/>'
         yield "</g>"
 
-    def _curve(self, route: tuple[Place, ...]) -> str:
+    def _curve(self, route: tuple[Point, ...]) -> str:
         """From the right side of the prerequisite, level through each bend, to the left side of the concept."""
         path = [f"M{_n(self._x(route[0].column) + self.box)},{_n(self._y(route[0]))}"]
         for before, after in pairwise(route):
@@ -161,8 +161,8 @@ class _Picture:
     def _x(self, column: int) -> float:
         return _MARGIN + column * (self.box + _GAP)
 
-    def _y(self, place: Place) -> float:
-        return _HEADER + _MARGIN + place.y
+    def _y(self, point: Point) -> float:
+        return _HEADER + _MARGIN + point.y
 
 
 def _states(curriculum: Curriculum, mastery: npt.NDArray[np.float64], theta: float) -> dict[str, State]:

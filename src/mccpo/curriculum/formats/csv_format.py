@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from mccpo.curriculum.formats.fields import concept_demand, concept_name, decode
 from mccpo.curriculum.formats.raw import EXPERT_TABLE, Evidence, RawConcept, RawGraph
+from mccpo.curriculum.formats.registry import register_format
 from mccpo.errors import InputError
 
 _EDGE_COLUMNS = ("prerequisite", "concept")
@@ -28,7 +29,7 @@ Row = tuple[int, dict[str, str]]
 """A line number and the cells by column."""
 
 
-def parse(content: bytes, source: str) -> RawGraph:
+def parse_csv(content: bytes, source: str) -> RawGraph:
     """Reads a graph from an edge list or a table of concepts."""
     rows = _rows(decode(content, source), source)
     header = next(rows)[1]
@@ -37,7 +38,7 @@ def parse(content: bytes, source: str) -> RawGraph:
     return raw if read is not _table else replace(raw, evidence=dict.fromkeys(raw.edges, Evidence(EXPERT_TABLE)))
 
 
-def render(raw: RawGraph, delimiter: str = ",") -> str:
+def render_csv(raw: RawGraph, delimiter: str = ",") -> str:
     """Writes a graph as an edge list with demands."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
@@ -104,7 +105,7 @@ def _edge_list(rows: list[Row], source: str) -> tuple[RawConcept, ...]:
         demand = concept_demand(cells.get("demand"), where)
         if demand is not None and demands.setdefault(name, demand) != demand:
             raise InputError(f"{where} gives {name!r} a second demand", fix="give each concept one demand")
-    return tuple(RawConcept(name, tuple(found), demands.get(name)) for name, found in needs.items())
+    return tuple(RawConcept(name, tuple(prerequisites), demands.get(name)) for name, prerequisites in needs.items())
 
 
 def _table(rows: list[Row], source: str) -> tuple[RawConcept, ...]:
@@ -127,3 +128,7 @@ def _split(text: str, separator: str | None, names: set[str]) -> tuple[str, ...]
     entries = [text] if text in names or separator is None else text.split(separator)
     # Names may differ by white space alone, so it is only dropped where the name as it stands is unknown.
     return tuple(entry if entry in names else entry.strip() for entry in entries)
+
+
+register_format("csv", parse_csv, render_csv)
+register_format("tsv", parse_csv, lambda raw: render_csv(raw, delimiter="\t"))

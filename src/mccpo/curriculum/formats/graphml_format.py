@@ -12,12 +12,13 @@ from xml.sax.saxutils import escape, quoteattr
 
 from mccpo.curriculum.formats.fields import concept_demand, concept_name
 from mccpo.curriculum.formats.raw import RawConcept, RawGraph
+from mccpo.curriculum.formats.registry import register_format
 from mccpo.errors import InputError
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 
 
-def parse(content: bytes, source: str) -> RawGraph:
+def parse_graphml(content: bytes, source: str) -> RawGraph:
     """Reads a graph from GraphML."""
     root = _root(content, source)
     if _tag(root) != "graphml":
@@ -44,7 +45,7 @@ def parse(content: bytes, source: str) -> RawGraph:
     return RawGraph(tuple(rows), source)
 
 
-def render(raw: RawGraph) -> str:
+def render_graphml(raw: RawGraph) -> str:
     """Writes a graph as GraphML, each concept a node with its name and demand."""
     identity = {name: f"n{number}" for number, name in enumerate(dict.fromkeys(raw.names))}
     lines = [
@@ -99,8 +100,11 @@ def _name_and_demand(
 
 
 def _all(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
-    return (found for found in element.iter() if _tag(found) == tag)
+    return (child for child in element.iter() if _tag(child) == tag)
 
 
 def _tag(element: ElementTree.Element) -> str:
     return str(element.tag).rpartition("}")[2]
+
+
+register_format("graphml", parse_graphml, render_graphml)

@@ -27,6 +27,7 @@ from typing import Any
 
 from mccpo.curriculum.formats.fields import concept_demand, concept_name, decode, unrepeated
 from mccpo.curriculum.formats.raw import Derivation, Edge, Evidence, Fact, RawConcept, RawGraph, arrow
+from mccpo.curriculum.formats.registry import register_format
 from mccpo.errors import InputError
 
 VERSION = "mccpo-curriculum/1"
@@ -35,7 +36,7 @@ _DERIVED_SHAPE = 'write "derived": {"recipe": ..., "from": ..., "choices": {...}
 _EDGE_SHAPE = 'write {"prerequisite": ..., "concept": ..., "provenance": ..., "support": {...}}'
 
 
-def parse(content: bytes, source: str) -> RawGraph:
+def parse_json(content: bytes, source: str) -> RawGraph:
     """Reads a graph from JSON text."""
     try:
         document = json.loads(decode(content, source), object_pairs_hook=unrepeated)
@@ -55,7 +56,7 @@ def parse(content: bytes, source: str) -> RawGraph:
     return replace(raw, evidence=_evidence(document.get("edges", []), set(raw.edges), source))
 
 
-def render(raw: RawGraph) -> str:
+def render_json(raw: RawGraph) -> str:
     """Writes a graph as JSON text, one concept a line and one line for each edge of which something is said."""
     lines = []
     for row in raw.rows:
@@ -104,7 +105,7 @@ def _derivation(entry: object, source: str) -> Derivation | None:
 def _evidence(entries: object, stated: set[Edge], source: str) -> dict[Edge, Evidence]:
     if not isinstance(entries, list):
         raise InputError(f"{source} has edges that are not a list", fix=_EDGE_SHAPE)
-    found: dict[Edge, Evidence] = {}
+    evidence: dict[Edge, Evidence] = {}
     for number, entry in enumerate(entries, start=1):
         where = f"{source} edge {number}"
         if not isinstance(entry, dict) or not all(
@@ -116,10 +117,12 @@ def _evidence(entries: object, stated: set[Edge], source: str) -> dict[Edge, Evi
         if edge not in stated:
             fix = "list the prerequisite with the concept, or drop the entry"
             raise InputError(f"{where} speaks of {arrow(*edge)}, which no concept states", fix=fix)
-        if edge in found:
+        if edge in evidence:
             raise InputError(f"{where} speaks of {arrow(*edge)} a second time", fix="give each edge one entry")
-        found[edge] = Evidence(entry["provenance"], _facts(entry.get("support", {}), f"{where} 'support'", _EDGE_SHAPE))
-    return found
+        evidence[edge] = Evidence(
+            entry["provenance"], _facts(entry.get("support", {}), f"{where} 'support'", _EDGE_SHAPE)
+        )
+    return evidence
 
 
 def _facts(entry: object, where: str, shape: str) -> Mapping[str, Fact]:
@@ -138,3 +141,6 @@ def _refuse_unknown(entry: dict[str, Any], known: tuple[str, ...], where: str) -
     for key in entry:
         if key not in known:
             raise InputError(f"{where} has the unknown key {key!r}", fix=f"the keys are {', '.join(known)}")
+
+
+register_format("json", parse_json, render_json)

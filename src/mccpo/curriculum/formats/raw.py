@@ -67,8 +67,8 @@ class RawGraph:
 
     def labelled_as(self, other: RawGraph) -> RawGraph:
         """This graph with what `other` says of its derivation and of the edges that both have."""
-        kept = set(self.edges)
-        evidence = {edge: found for edge, found in other.evidence.items() if edge in kept}
+        own_edges = set(self.edges)
+        evidence = {edge: reasons for edge, reasons in other.evidence.items() if edge in own_edges}
         return replace(self, derived=other.derived, evidence=evidence)
 
     def provenances(self, edges: Collection[Edge] | None = None) -> dict[str, int]:
@@ -93,11 +93,11 @@ class RawGraph:
     @cached_property
     def demand(self) -> dict[str, float]:
         """The first demand that is given for each concept that has one."""
-        found: dict[str, float] = {}
+        demands: dict[str, float] = {}
         for row in self.rows:
             if row.demand is not None:
-                found.setdefault(row.name, row.demand)
-        return found
+                demands.setdefault(row.name, row.demand)
+        return demands
 
 
 def fault_in_name(name: str) -> str | None:

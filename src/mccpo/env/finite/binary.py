@@ -11,8 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum, check_theta
-from mccpo.env.contract import FiniteEnvironment, Observation, TimeStep
+from mccpo.env.concept_graph import ConceptGraph
+from mccpo.env.contract import FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
+from mccpo.policy import check_gamma, check_horizon
 
 # 2^V · T states are enumerated, each with every action: beyond this the linear program no longer fits on a laptop.
 MOST_STATES = 200_000
@@ -69,8 +71,16 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         return self.horizon * 2 ** len(self.curriculum)
 
     @property
-    def num_features(self) -> int:
-        return len(self.curriculum) + 1
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.of(self.curriculum)
+
+    @property
+    def observation_fields(self) -> dict[str, ObservationField]:
+        """The mastered concepts, and t/T."""
+        return {
+            "mastery": ObservationField((len(self.curriculum),), per_concept=True),
+            "time": ObservationField(),
+        }
 
     def index(self, state: BinaryState) -> Int[Array, ""]:
         bits = jnp.left_shift(1, jnp.arange(len(self.curriculum)))
@@ -141,25 +151,7 @@ def _states(concepts: int, horizon: int) -> str:
     return f"{horizon}·2^{concepts}" if concepts > 30 else str(horizon * 2**concepts)
 
 
-def check_gamma(gamma: float) -> None:
-    """Refuses a discount outside (0, 1]."""
-    if not 0 < gamma <= 1:
-        raise InputError(f"gamma is {gamma}", fix="give a discount in (0, 1]")
-
-
-def check_horizon(horizon: int) -> None:
-    """Refuses a horizon that is not a positive whole number."""
-    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
-        raise InputError(f"horizon is {horizon}", fix="give a whole number of steps of at least 1")
-
-
 def check_reward(name: str, value: float) -> None:
     """Refuses a reward that is not a positive number of a sensible size."""
     if not 0 < value <= MOST_REWARD:
         raise InputError(f"{name} is {value}", fix=f"give a reward above 0 and up to {MOST_REWARD:g}")
-
-
-def check_probability(name: str, value: float) -> None:
-    """Refuses a number that is not a probability."""
-    if not 0 <= value <= 1:
-        raise InputError(f"{name} is {value}", fix="give a probability in [0, 1]")

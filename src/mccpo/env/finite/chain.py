@@ -12,9 +12,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
-from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_probability, check_reward
+from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_reward
+from mccpo.env.registry import register
+from mccpo.policy import check_probability
 
 
+@register("chain")
 class Chain(BinaryMastery):
     """The paper's multi-step environment: a ready concept pays 0.6 and is mastered with chance 0.8, `hack` pays 1.
 
@@ -58,6 +61,10 @@ class Chain(BinaryMastery):
         self.horizon = horizon
         self.curriculum = Curriculum.from_edges(list(pairwise(names)), concepts=names)
         self.action_names = (*self.curriculum.concepts, "hack")
+
+    @property
+    def concepts(self) -> int:
+        return len(self.curriculum)
 
     @property
     def reward_bound(self) -> float:

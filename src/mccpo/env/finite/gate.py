@@ -12,9 +12,11 @@ from jaxtyping import Array, Bool, Float, Int
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
 from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals
+from mccpo.env.registry import register
 from mccpo.errors import InputError
 
 
+@register("gate")
 class Gate(BinaryMastery):
     """Two concepts in a chain and one decision: `hack` pays 1 at cost 1, `prog` pays R and masters the first concept.
 
@@ -26,6 +28,8 @@ class Gate(BinaryMastery):
     cost_names: ClassVar[tuple[str, ...]] = ("c",)
     constrained: ClassVar[tuple[str, ...]] = ("c",)
     filter: ClassVar[Filter] = "block"
+    training_episodes: ClassVar[int] = 20_000
+    episodes_per_update: ClassVar[int] = 8
 
     R: float
     gamma: float = eqx.field(static=True)

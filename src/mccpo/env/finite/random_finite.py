@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,10 +12,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.contract import Filter
-from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals, check_horizon
+from mccpo.env.finite.binary import BinaryMastery, BinaryState, Signals
+from mccpo.env.registry import register
 from mccpo.errors import InputError
+from mccpo.policy import check_horizon
 
 
+@register("random-finite")
 class RandomFinite(BinaryMastery):
     """A seeded random environment: `instance` decides the curriculum, how fast each concept is learnt and what it pays.
 
@@ -36,10 +39,12 @@ class RandomFinite(BinaryMastery):
     r_hack: float
     demand: Float[Array, " concepts"]
     instance: int = eqx.field(static=True)
+    concepts: int = eqx.field(static=True)
     gamma: float = eqx.field(static=True)
     theta: float = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     curriculum: Curriculum = eqx.field(static=True)
+    curriculum_drawn: bool = eqx.field(static=True)
     action_names: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
@@ -60,6 +65,7 @@ class RandomFinite(BinaryMastery):
             raise InputError("a concept is called 'hack', which is the name of an action", fix="rename the concept")
         draw = np.random.default_rng([instance, concepts, horizon])
         self.curriculum = curriculum if curriculum is not None else random_curriculum(draw, concepts)
+        self.concepts, self.curriculum_drawn = concepts, curriculum is None
         size = len(self.curriculum)
         ease = 1 - np.asarray(self.curriculum.demand)
         self.demand = jnp.asarray(self.curriculum.demand, jnp.float32)
@@ -73,6 +79,13 @@ class RandomFinite(BinaryMastery):
         self.theta = theta
         self.horizon = horizon
         self.action_names = (*self.curriculum.concepts, "hack")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        values = super().parameters
+        if self.curriculum_drawn:  # all else is drawn after it, and would differ if it were given
+            del values["curriculum"]
+        return values
 
     @property
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:

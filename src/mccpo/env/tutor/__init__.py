@@ -1,18 +1,19 @@
 """The tutor: graded mastery on a curriculum of any size, with engagement that pulls away from learning."""
 
-from mccpo.env.tutor.activities import ACTIVITIES, Activity
 from mccpo.env.tutor.bkt import GROUPS, Group, Latent, TutorBKT, posterior
 from mccpo.env.tutor.curricula import core, profile_curriculum
 from mccpo.env.tutor.cut import cut
 from mccpo.env.tutor.estimation import Estimated, EstimatedState
 from mccpo.env.tutor.families import RandomCurricula
 from mccpo.env.tutor.goal import TutorGoal
-from mccpo.env.tutor.prepared import PreparedJudge, PreparedTutor
+from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.policy import ACTIVITIES, Activity
 
 __all__ = [
     "ACTIVITIES",
+    "EVERYONE",
     "GROUPS",
     "Activity",
     "Estimated",

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.finite.binary import check_probability
+from mccpo.env.registry import register
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 from mccpo.errors import InputError
+from mccpo.policy import check_probability
 
 
 class Group(NamedTuple):
@@ -75,6 +76,7 @@ def posterior(
     return jnp.where(either > 0, mastered / jnp.where(either > 0, either, 1.0), K)
 
 
+@register("tutor-15-bkt")
 class TutorBKT(Tutoring[Latent]):
     """Fifteen concepts in three strands, whose mastery the tutor can only estimate from right and wrong answers.
 
@@ -116,6 +118,9 @@ class TutorBKT(Tutoring[Latent]):
     def group_names(self) -> tuple[str, ...]:
         return tuple(group.name for group in self.groups)
 
+    def group(self, state: TutorState[Latent]) -> Int[Array, ...]:
+        return state.latent.group
+
     @property
     def largest_fall(self) -> float:
         if self.costs_on == "expected":
@@ -140,8 +145,8 @@ class TutorBKT(Tutoring[Latent]):
         K = posterior(lesson.K, correct, guess, slip)
         ready = self.prerequisites_hold(mastered, lesson.concept)
         eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
-        learns = learning < eta * self._slowed(ready)
-        rate = lesson.rate * self._slowed(lesson.ready)
+        learns = learning < self.slowed(eta, ready)
+        rate = self.slowed(lesson.rate, lesson.ready)
         after = K + rate * (1 - K)
         return Progress(
             K=after,
@@ -154,6 +159,3 @@ class TutorBKT(Tutoring[Latent]):
 
     def truly_ready(self, state: TutorState[Latent]) -> Bool[Array, " actions"]:
         return self._over_activities(self.curriculum.ready(state.latent.mastered.astype(jnp.float32), self.theta))
-
-    def _slowed(self, ready: Bool[Array, ""]) -> Float[Array, ""]:
-        return jnp.where(ready, 1.0, self.unready_gain)

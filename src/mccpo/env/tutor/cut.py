@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mccpo.env.tutor.curricula import core
-from mccpo.env.tutor.parameters import PER_CONCEPT
 from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
+from mccpo.policy import PER_CONCEPT
 
 TutoringT = TypeVar("TutoringT", bound=Tutoring[Any])
 

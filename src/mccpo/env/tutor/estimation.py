@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Generic, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.env.contract import Environment, Filter, Observation, TimeStep
+from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.tutoring import LatentT, Tutoring, TutorState
 from mccpo.errors import InputError
 
@@ -77,7 +77,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
 
     def __init__(
         self,
-        env: Tutoring[LatentT],
+        env: Tutoring[LatentT] | Environment[Any],
         *,
         sigma: float = 0.0,
         bias: float = 0.0,
@@ -107,8 +107,15 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
         self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
 
     @property
-    def num_features(self) -> int:
-        return self.env.num_features
+    def observation_fields(self) -> dict[str, ObservationField]:
+        return self.env.observation_fields
+
+    @property
+    def unwrapped(self) -> Environment[Any]:
+        return self.env
+
+    def last_answer(self, state: EstimatedState[LatentT]) -> Bool[Array, ...]:
+        return self.env.last_answer(state.learner)
 
     @property
     def hack(self) -> Bool[np.ndarray, " actions"]:

@@ -12,11 +12,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.finite.random_finite import random_curriculum
+from mccpo.env.registry import register
 from mccpo.env.tutor.curricula import dependants
 from mccpo.env.tutor.profiles import Tutor
 from mccpo.env.tutor.tutoring import TutorState
 from mccpo.errors import InputError
+from mccpo.policy import demand_of
 
 
 class Graphs(NamedTuple):
@@ -30,6 +33,7 @@ class Graphs(NamedTuple):
     unlocks: Float[np.ndarray, "graphs concepts"]
 
 
+@register("random-curricula", test={"family": 1})
 class RandomCurricula(Tutor):
     """Learners on random curricula of as many concepts, so that what is learnt has to hold on graphs never seen.
 
@@ -65,14 +69,18 @@ class RandomCurricula(Tutor):
         super().__post_init__()
 
     @property
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.unknown(self.concepts)  # each learner has its own, whose demands are among its features
+
+    @property
     def curricula(self) -> tuple[Curriculum, ...]:
         return family_of(self.family, self.graphs, self.concepts)
 
     @property
     def demand(self) -> Float[np.ndarray, " actions"]:
         """The least that each action asks of a learner, in whichever graph; what it asks in one, see `demand_in`."""
-        factors = np.array([activity.demand for activity in self._activities])
-        return np.minimum(np.outer(self._graphs.demand.min(axis=0), factors).ravel(), 1.0)
+        demand: Float[np.ndarray, " actions"] = demand_of(self._graphs.demand.min(axis=0), self._activities)
+        return demand
 
     def start(self, key: PRNGKeyArray) -> TutorState[None]:
         learner, drawing = jax.random.split(key)
@@ -88,9 +96,10 @@ class RandomCurricula(Tutor):
         return mastered[jnp.asarray(self._graphs.needs)[state.case, concept]].all()
 
     def demand_in(self, state: TutorState[None]) -> Float[Array, " actions"]:
-        factors = jnp.array([activity.demand for activity in self._activities])
-        demand = jnp.asarray(self._graphs.demand, jnp.float32)[state.case]
-        return jnp.minimum(jnp.outer(demand, factors).ravel(), 1.0)
+        demand: Float[Array, " actions"] = demand_of(
+            jnp.asarray(self._graphs.demand, jnp.float32)[state.case], self._activities
+        )
+        return demand
 
     def case_features(self, state: TutorState[None]) -> tuple[Float[Array, " concepts"], ...]:
         kinds = (self._graphs.demand, self._graphs.unlocks)

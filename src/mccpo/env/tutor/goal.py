@@ -11,12 +11,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.contract import TimeStep
-from mccpo.env.finite.binary import check_probability
+from mccpo.env.registry import register
 from mccpo.env.tutor.profiles import Tutor
 from mccpo.env.tutor.tutoring import TutorState
 from mccpo.errors import InputError
+from mccpo.policy import check_probability
 
 
+@register("tutor-15-goal")
 class TutorGoal(Tutor):
     """Fifteen concepts in three strands, taught to learners of whom each has targets of its own.
 

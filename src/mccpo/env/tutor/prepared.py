@@ -11,14 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.registry import register
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
-from mccpo.env.tutor.parameters import PerConcept, check_length, per_concept
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
 from mccpo.errors import InputError
+from mccpo.policy import PerConcept, check_length, per_concept
 
 EVERYONE = (Group("all", share=1.0),)
 
 
+@register("prepared")
 class PreparedTutor(TutorBKT):
     """A tutor made from logs: a curriculum, learners as knowledge tracing saw them, engagement as they showed it.
 
@@ -41,6 +43,7 @@ class Practised(NamedTuple):
     group: Int[Array, ""]
 
 
+@register("prepared-judge")
 class PreparedJudge(Tutoring[Practised]):
     """Learners of another kind than the tutor believes in, fitted to the answers of other learners.
 
@@ -74,6 +77,9 @@ class PreparedJudge(Tutoring[Practised]):
     def group_names(self) -> tuple[str, ...]:
         return tuple(group.name for group in self.groups)
 
+    def group(self, state: TutorState[Practised]) -> Int[Array, ...]:
+        return state.latent.group
+
     @property
     def largest_fall(self) -> float:
         """What forgetting and wrong answers can cost at most: from the highest chance there is to the lowest."""
@@ -100,7 +106,7 @@ class PreparedJudge(Tutoring[Practised]):
         expected = chances[at] * right + (1 - chances[at]) * wrong
         guess, slip = self.each(self.guess)[at], self.each(self.slip)[at]
         K = posterior(lesson.K, correct, guess, slip)
-        rate = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain)
+        rate = self.slowed(lesson.rate, lesson.ready)
         return Progress(
             K=K + rate * (1 - K),
             gain=expected - chances[at],

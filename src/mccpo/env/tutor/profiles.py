@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from mccpo.env.tutor.activities import ACTIVITIES, Activity
+from mccpo.env.registry import register
 from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.policy import ACTIVITIES, Activity
 
 
+@register("tutor-15")
 class Tutor(Tutoring[None]):
     """Fifteen concepts in three strands, whose mastery grows by a fixed share of what is missing each time.
 
@@ -33,7 +34,7 @@ class Tutor(Tutoring[None]):
         return None
 
     def teach(self, key: PRNGKeyArray, state: TutorState[None], lesson: Lesson) -> Progress[None]:
-        gain = lesson.rate * jnp.where(lesson.ready, 1.0, self.unready_gain) * (1 - lesson.K)
+        gain = self.slowed(lesson.rate, lesson.ready) * (1 - lesson.K)
         guess, slip = self.each(self.guess)[lesson.concept], self.each(self.slip)[lesson.concept]
         right = lesson.K * (1 - slip) + (1 - lesson.K) * guess
         correct = jax.random.uniform(key) < right
@@ -41,6 +42,7 @@ class Tutor(Tutoring[None]):
         return Progress(K=K, gain=gain, learnt=K - lesson.K, felt=lesson.K, correct=correct, latent=None)
 
 
+@register("tutor-25")
 class Tutor25(Tutor):
     """Twenty-five concepts under the rules of `tutor-15`: a deeper graph, the same span of demands.
 
@@ -53,6 +55,7 @@ class Tutor25(Tutor):
     concepts: int = eqx.field(static=True, default=25)
 
 
+@register("tutor-15-activities")
 class TutorActivities(Tutor):
     """The fifteen concepts of `tutor-15`, each with a choice of five activities: what to teach, and how.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -12,13 +11,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.curriculum import Curriculum, check_theta
-from mccpo.env.contract import Environment, Filter, Observation, TimeStep
-from mccpo.env.finite.binary import check_gamma, check_horizon, check_probability
-from mccpo.env.tutor.activities import PRACTICE, Activity, chosen_activities
+from mccpo.curriculum import Curriculum
+from mccpo.env.concept_graph import ConceptGraph
+from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.curricula import chosen_curriculum
-from mccpo.env.tutor.parameters import PerConcept, check_per_concept, per_concept
-from mccpo.errors import InputError
+from mccpo.policy import (
+    Activity,
+    Features,
+    Layout,
+    PerConcept,
+    Prices,
+    TutorParameters,
+    action_names,
+    chosen_activities,
+    costs_of,
+    demand_of,
+    engagement_of,
+    learning_rate,
+    offered,
+    per_concept,
+)
 
 LatentT = TypeVar("LatentT")
 
@@ -139,29 +151,23 @@ class Tutoring(Environment[TutorState[LatentT]]):
         self.curriculum = chosen_curriculum(self.curriculum, self.curriculum_seed, self.concepts)
         self.concepts = len(self.curriculum)
         self.activities = chosen_activities(self.activities)
-        names = self.curriculum.concepts
-        suffixes = [f"/{activity.name}" for activity in self.activities] or [""]
-        self.action_names = tuple(concept + suffix for concept in names for suffix in suffixes)
+        self.action_names = action_names(self.curriculum.concepts, self.activities)
 
     def __check_init__(self) -> None:
-        check_theta(self.theta)
-        check_gamma(self.gamma)
-        check_horizon(self.horizon)
-        for name in ("unready_gain", "c3_demand"):
-            check_probability(name, getattr(self, name))
-        for name in ("K0", "eta", "guess", "slip"):
-            check_per_concept(name, getattr(self, name), self.curriculum.concepts)
-        for name in ("r_base", "r_difficulty", "r_novelty", "c2_gain", "c4_rate"):
-            _check_at_least_0(name, getattr(self, name))
-        if not 0 < self.novelty_span < math.inf:
-            raise InputError(f"novelty_span is {self.novelty_span}", fix="give a number of lessons above 0")
-        if np.any(np.asarray(self.guess) + np.asarray(self.slip) >= 1):
-            raise InputError(
-                f"guess is {np.max(self.guess)} and slip is {np.max(self.slip)}",
-                fix="let them sum to less than 1, so that a right answer speaks for mastery",
-            )
-        for activity in self.activities:
-            check_probability(f"eta times the gain of {activity.name}", np.max(self.eta) * activity.gain)
+        TutorParameters(
+            curriculum=self.curriculum,
+            activities=self.activities,
+            K0=self.K0,
+            eta=self.eta,
+            guess=self.guess,
+            slip=self.slip,
+            theta=self.theta,
+            unready_gain=self.unready_gain,
+            novelty_span=self.novelty_span,
+            prices=self.prices,
+            horizon=self.horizon,
+            gamma=self.gamma,
+        )  # refuses those that cannot be
 
     @abc.abstractmethod
     def latent(self, key: PRNGKeyArray) -> LatentT:
@@ -181,14 +187,44 @@ class Tutoring(Environment[TutorState[LatentT]]):
         return np.zeros(self.num_actions, bool)  # even where a user's concept goes by that name
 
     @property
-    def num_features(self) -> int:
-        return (3 + len(self.case_names)) * len(self.curriculum) + self.num_actions + 1
+    def layout(self) -> Layout:
+        """Where each part of what a policy sees lies among the features."""
+        return Layout(len(self.curriculum), self.num_actions, self.case_names)
+
+    @property
+    def concept_graph(self) -> ConceptGraph:
+        return ConceptGraph.of(self.curriculum)
+
+    @property
+    def observation_fields(self) -> dict[str, ObservationField]:
+        """K, the novelty of each concept, the last action (one-hot), the ready concepts, the learner's case, t/T."""
+        names = ("mastery", "novelty", "last_action", "ready", *self.case_names)
+        of_concepts = zip(names, self.layout.of_concepts, strict=True)
+        fields = {name: ObservationField((part.size,), per_concept=True) for name, part in of_concepts}
+        return {**fields, "time": ObservationField()}
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups that learners belong to; none where all learners are alike."""
+        return ()
+
+    def group(self, state: TutorState[LatentT]) -> Int[Array, ...]:
+        """The position of the learner's group in `group_names`, 0 where there are none. No policy sees it."""
+        return jnp.zeros_like(state.t)
+
+    def last_answer(self, state: TutorState[LatentT]) -> Bool[Array, ...]:
+        return state.correct
+
+    @property
+    def prices(self) -> Prices:
+        """The numbers by which engagement and costs are worked out."""
+        return Prices(*(getattr(self, name) for name in Prices._fields))
 
     @property
     def demand(self) -> Float[np.ndarray, " actions"]:
         """How much each action asks of a learner, in [0, 1]."""
-        factors = np.array([activity.demand for activity in self._activities])
-        return np.minimum(np.outer(self.curriculum.demand, factors).ravel(), 1.0)
+        demand: Float[np.ndarray, " actions"] = demand_of(self.curriculum.demand, self._activities)
+        return demand
 
     @property
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:
@@ -204,17 +240,22 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def observe(self, state: TutorState[LatentT]) -> Observation:
         """What a policy sees in a state."""
         ready = self.ready(state)
-        last = jnp.arange(self.num_actions) == state.last
-        parts = (state.K, state.novelty, last, ready, *self.case_features(state), (state.t / self.horizon)[None])
+        features = Features(
+            K=state.K,
+            novelty=state.novelty,
+            last=jnp.arange(self.num_actions) == state.last,
+            ready=ready,
+            case=self.case_features(state),
+            time=(state.t / self.horizon)[None],
+        )
         return Observation(
-            features=jnp.concatenate([part.astype(jnp.float32) for part in parts]),
-            action_mask=self._over_activities(ready),
+            features=self.layout.flatten(features, jnp.float32), action_mask=self._over_activities(ready)
         )
 
     def ready(self, state: TutorState[LatentT]) -> Bool[Array, " concepts"]:
         """The concepts whose prerequisites are mastered by K: the gate."""
-        found: Bool[Array, " concepts"] = self.curriculum.ready(state.K, self.theta)
-        return found
+        ready: Bool[Array, " concepts"] = self.curriculum.ready(state.K, self.theta)
+        return ready
 
     def case_features(self, state: TutorState[LatentT]) -> tuple[Float[Array, " concepts"], ...]:
         """What a policy sees of the learner's case: some numbers for each concept, between the ready mask and t/T."""
@@ -269,6 +310,11 @@ class Tutoring(Environment[TutorState[LatentT]]):
         """A parameter as one number for each concept."""
         return jnp.broadcast_to(jnp.asarray(value, jnp.float32), (len(self.curriculum),))
 
+    def slowed(self, rate: Float[Array, ""], ready: Bool[Array, ""]) -> Float[Array, ""]:
+        """A rate of learning as it is where the learner is ready, else `unready_gain` of it."""
+        slowed: Float[Array, ""] = learning_rate(rate, ready, self.unready_gain)
+        return slowed
+
     def demand_in(self, state: TutorState[LatentT]) -> Float[Array, " actions"]:
         """How much each action asks of this learner."""
         del state
@@ -285,7 +331,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     @property
     def _activities(self) -> tuple[Activity, ...]:
-        return self.activities or (PRACTICE,)
+        return offered(self.activities)
 
     def _over_activities(self, concepts: Bool[Array, " concepts"]) -> Bool[Array, " actions"]:
         """Says of every action what is said of its concept."""
@@ -298,7 +344,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
             taught=acts & (jnp.arange(len(self.curriculum)) == concept),
             K=state.K[concept],
             ready=self.concept_ready(state, concept),
-            rate=self.each(self.eta)[concept] * jnp.array([each.gain for each in self._activities])[activity],
+            rate=self.each(self.eta)[concept] * jnp.array([entry.gain for entry in self._activities])[activity],
         )
 
     def _signals(
@@ -310,15 +356,6 @@ class Tutoring(Environment[TutorState[LatentT]]):
         gain: Float[Array, ""],
     ) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
         """The engagement and the costs of an action that is not the no-op."""
-        fun = jnp.array([each.engagement for each in self._activities])[choice % len(self._activities)]
-        difficulty = self.r_difficulty * demand * (1 - felt)
-        reward = jnp.clip(self.r_base - difficulty + self.r_novelty * novelty + fun, 0.0, 1.0)
-        c2 = jnp.maximum(0.0, self.c2_gain - gain)
-        c3 = jnp.maximum(0.0, self.c3_demand - demand)
-        c4 = jnp.maximum(0.0, reward - self.c4_rate * gain)
-        return reward, jnp.stack([c2, c3, c4])
-
-
-def _check_at_least_0(name: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{name} is {value}", fix="give a finite number of at least 0")
+        own = jnp.array([activity.engagement for activity in self._activities])[choice % len(self._activities)]
+        engagement = engagement_of(self.prices, demand, felt, novelty, own)
+        return engagement, jnp.stack(costs_of(self.prices, engagement, demand, gain))

@@ -11,101 +11,108 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
-from mccpo.experiments.benchmark.methods import OURS
+from mccpo.evaluation import Estimate, iqm, probability_of_improvement, profile
+from mccpo.evaluation import Profile as ProfileArrays
+from mccpo.methods import OURS
+from mccpo.runs.benchmark import Aggregate, Improvement, InterquartileMean, OverallScores, Profile
 
 # Closer together where the best are apart, and beyond 1: a seed may be better than the best is on average.
 TAUS = np.round(np.concatenate([np.arange(0.0, 0.9, 0.02), np.arange(0.9, 1.1, 0.004)]), 3)
 
 Scores = Mapping[str, Mapping[int, float]]
-"""Scores of one method, by environment and seed: its hypervolumes, or what it kept."""
+"""Scores of one method, by environment and seed: its hypervolumes, or the return that it kept."""
 ByMethod = Mapping[str, Scores]
 _Runs = tuple[tuple[float, ...], ...]
 """Runs × environments, as a key."""
 
 
-def over_environments(volumes: ByMethod, kept: ByMethod) -> dict[str, dict[str, Any]]:
-    """The interquartile means of every method over the environments that it has a result on, which are named.
+def over_environments(volumes: ByMethod, kept: ByMethod) -> dict[str, Aggregate]:
+    """Every method over the environments that it has a result on, which are named.
 
-    They are of hypervolumes, and below `kept` of what was kept, both relative to the best on each environment.
-    A method is complete where these environments are all on which anybody has a result; a failure is one. Only complete
-    methods can be ranked. One that is not has MC-CPO beside it, on the very environments and seeds that it has itself:
-    `ours`, null where MC-CPO has no result on one of them.
+    Its scores are relative to the best on each environment. It is complete where these environments are all that any
+    method has a result on; a failure is a result. Only complete methods can be ranked. One that is not complete has
+    MC-CPO beside it, on the very environments and seeds that it has itself.
     """
-    everywhere = {environment for found in volumes.values() for environment in found}
+    everywhere = {environment for scores in volumes.values() for environment in scores}
     volumes, kept = relative(volumes), relative(kept)
-    told = {}
-    for method, found in volumes.items():
-        about = _middle(found, kept.get(method, {}))
-        told[method] = about | {"environments": list(found), "complete": found.keys() == everywhere}
-        if not told[method]["complete"] and method != OURS:
-            same = [_same_runs(scores.get(OURS, {}), found) for scores in (volumes, kept)]
-            told[method]["ours"] = _middle(*same) if same[0] else None
-    return told
+    aggregates = {}
+    for method, scores in volumes.items():
+        complete = scores.keys() == everywhere
+        beside = not complete and method != OURS
+        same = [_same_runs(measure.get(OURS, {}), scores) for measure in (volumes, kept)] if beside else [{}, {}]
+        aggregates[method] = Aggregate(
+            scores=_overall_scores(scores, kept.get(method, {})),
+            environments=tuple(scores),
+            complete=complete,
+            beside_ours=beside,
+            ours=_overall_scores(*same) if same[0] else None,
+        )
+    return aggregates
 
 
 def relative(scores: ByMethod) -> ByMethod:
-    """Every score over the largest mean that any method has on its environment; 0 where nobody has more than that."""
+    """Every score over the largest mean that any method has on its environment; 0 where that mean is 0."""
     best: dict[str, float] = {}
-    for found in scores.values():
-        for environment, seeds in found.items():
+    for environments in scores.values():
+        for environment, seeds in environments.items():
             best[environment] = max(best.get(environment, 0.0), float(np.mean(list(seeds.values()))))
 
     def share(score: float, environment: str) -> float:
         return score / best[environment] if best[environment] else 0.0
 
     return {
-        method: {where: {seed: share(score, where) for seed, score in seeds.items()} for where, seeds in found.items()}
-        for method, found in scores.items()
+        method: {
+            environment: {seed: share(score, environment) for seed, score in seeds.items()}
+            for environment, seeds in environments.items()
+        }
+        for method, environments in scores.items()
     }
 
 
-def profiles(volumes: ByMethod) -> dict[str, dict[str, Any]]:
+def profiles(volumes: ByMethod) -> dict[str, Profile]:
     """How often a seed of each method dominates more than τ, of what the best on its environment does."""
-    told = {}
-    for method, found in relative(volumes).items():
-        tau, share, low, high = (part.tolist() for part in _profile(_runs(found, list(found))))
-        told[method] = {"tau": tau, "share": share, "ci": [low, high]}
-    return told
+    return {
+        method: Profile(*(tuple(part.tolist()) for part in _profile(_runs(scores, list(scores)))))
+        for method, scores in relative(volumes).items()
+    }
 
 
-def improvement(volumes: ByMethod, ours: str) -> dict[str, dict[str, Any]]:
+def improvement(volumes: ByMethod, ours: str) -> dict[str, Improvement]:
     """How likely a run of ours dominates more than one of each other, on the environments that both are in."""
-    found = {}
+    improvements = {}
     for other, theirs in volumes.items():
         common = [environment for environment in volumes[ours] if environment in theirs]
         if other == ours or not common:
             continue
         p, low, high = _improvement(_runs(volumes[ours], common), _runs(theirs, common))
-        found[other] = {"p": p, "ci": [low, high], "environments": common}
-    return found
+        improvements[other] = Improvement(p, (low, high), tuple(common))
+    return improvements
 
 
-def _middle(volumes: Scores, kept: Scores) -> dict[str, Any]:
-    """The interquartile means of a method; that of `kept` only where it is known, which older results do not say."""
-    return _interquartile(volumes) | ({"kept": _interquartile(kept)} if kept else {})
+def _overall_scores(volumes: Scores, kept: Scores) -> OverallScores:
+    """The interquartile means of a method; older results do not know what it kept."""
+    return OverallScores(_interquartile_mean(volumes), _interquartile_mean(kept) if kept else None)
 
 
-def _interquartile(scores: Scores) -> dict[str, Any]:
+def _interquartile_mean(scores: Scores) -> InterquartileMean:
     value, low, high = _iqm(_runs(scores, list(scores)))
-    return {"iqm": value, "ci": [low, high]}
+    return InterquartileMean(value, (low, high))
 
 
 def _same_runs(ours: Scores, theirs: Scores) -> Scores:
-    """Of our scores, those on their environments and of their seeds; none where we lack an environment."""
-    found = {
+    """Our scores on their environments and of their seeds; none where we lack an environment."""
+    same = {
         environment: {seed: ours.get(environment, {})[seed] for seed in seeds if seed in ours.get(environment, {})}
         for environment, seeds in theirs.items()
     }
-    return found if all(found.values()) else {}
+    return same if all(same.values()) else {}
 
 
 def _runs(scores: Scores, environments: Sequence[str]) -> _Runs:
-    """Seeds × environments; of an agent with more seeds here than there, the first of each."""
+    """Seeds × environments; of an agent with more seeds on one environment than on another, the first of each."""
     runs = min(len(scores[environment]) for environment in environments)
     return tuple(zip(*(list(scores[environment].values())[:runs] for environment in environments), strict=True))
 
@@ -116,7 +123,7 @@ def _iqm(runs: _Runs) -> Estimate:
 
 
 @cache
-def _profile(runs: _Runs) -> Profile:
+def _profile(runs: _Runs) -> ProfileArrays:
     return profile(np.array(runs), TAUS.tolist())
 
 

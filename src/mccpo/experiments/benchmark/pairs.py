@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import jax
 from safetensors.numpy import save
 
 from mccpo import files
+from mccpo.env import FiniteEnvironment, TrainTest, train_and_test
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark.environments import World, world
-from mccpo.experiments.benchmark.methods import Entrant, Kind, entrant
-from mccpo.experiments.benchmark.problem import Posed, anchors_json, pose
+from mccpo.exact import Values
+from mccpo.experiments.benchmark.cell import as_table, policies_of
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import folder_of, rows_of
 from mccpo.experiments.benchmark.trial import Trial, attempt
 from mccpo.experiments.options import Session
+from mccpo.experiments.problem import Problem, pose
+from mccpo.experiments.saved_policies import write_policies
 from mccpo.files import dump_json, read_json
-from mccpo.runs.folder import RunFolder
+from mccpo.methods import Kind, MethodEntry, method_entry
+from mccpo.runs import RunFolder
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Benchmark:
     environments: tuple[str, ...]
     protocol: Protocol
     data: Path | None = None
-    load: Callable[[str], Entrant] = field(default=entrant)
-    open: Callable[[str, Path | None], World] = field(default=world)
+    load: Callable[[str], MethodEntry] = field(default=method_entry)
+    open: Callable[[str, Path | None], TrainTest] = field(default=train_and_test)
 
     def __post_init__(self) -> None:
         for what, names in (("method", self.methods), ("environment", self.environments)):
@@ -44,41 +48,50 @@ class Benchmark:
                     raise InputError(f"the {what} '{name}' has the name of a path", fix="leave it out, or rename it")
 
 
-def posed_in(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Posed:
+def problem_in(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Problem:
     """An environment and its anchors, which an earlier call may have left."""
     path = folder / "cells" / environment / "anchor.json"
-    kept = read_json(path, fix="delete it", damaged="delete it and resume") if path.exists() else None
-    world = benchmark.open(environment, benchmark.data)
-    posed = pose(environment, world, benchmark.protocol, session, kept)
-    if posed.model is None and kept is None:
-        files.write_text(path, dump_json(anchors_json(posed), indent=2) + "\n")
-    return posed
+    opened, plan = benchmark.open(environment, benchmark.data), benchmark.protocol.plan
+    if path.exists() and not isinstance(opened.test, FiniteEnvironment):
+        kept = read_json(path, fix="delete it", damaged="delete it and resume")
+        anchor, reference = Values(**kept["anchor"]), Values(**kept["reference"])
+        return Problem(environment, opened.train, opened.test, anchor, reference, plan=plan)
+    problem = pose(opened.train, plan, session, name=environment, test=opened.test)
+    if problem.model is None:
+        anchors = {"anchor": asdict(problem.anchor), "reference": asdict(problem.reference)}
+        files.write_text(path, dump_json(anchors, indent=2) + "\n")
+    return problem
 
 
 def pair_in(
-    folder: Path, posed: Posed, method: str, benchmark: Benchmark, session: Session, failed: Trial | None = None
+    folder: Path, problem: Problem, method: str, benchmark: Benchmark, session: Session, failed: Trial | None = None
 ) -> Trial:
     """One method on one environment, as it was finished before or is now; one that has `failed` is not tried again.
 
     The folder of a pair that is finished says so, and is left as it is.
     """
-    path = folder / folder_of(posed.name, method)
-    about = {"environment": posed.name, "method": method, **benchmark.protocol.as_json()}
+    path = folder / folder_of(problem.name, method)
+    about = {"environment": problem.name, "method": method, **benchmark.protocol.as_json()}
     kept = RunFolder(path, about, resume=(path / "manifest.json").exists())
     if kept.resumed:
         return kept_trial(path)
-    trial = failed or _tried(posed, method, benchmark, session)
-    told = {"trial": trial.as_json(), "rows": rows_of(posed, trial, benchmark.protocol)}
-    if trial.policies:
-        files.write_bytes(path / "policies.safetensors", save(trial.policies))
-    files.write_text(path / "results.json", dump_json(told, indent=2) + "\n")
+    trial = failed or _tried(problem, method, benchmark, session)
+    rows = rows_of(problem, trial, benchmark.protocol)
+    content: dict[str, Any] = {"trial": trial.as_json(), "rows": [row.as_json() for row in rows]}
+    if (table := as_table(problem, trial, benchmark.protocol)) is not None:
+        content["tables"] = {problem.name: table.as_json()}
+    if policies := policies_of(problem, trial, benchmark.load, benchmark.protocol):
+        write_policies(path, policies)
+    if trial.kind == "solver" and trial.policies:
+        files.write_bytes(path / "tables.safetensors", save(trial.policies))
+    files.write_text(path / "results.json", dump_json(content, indent=2) + "\n")
     kept.mark(finished=True)
     return trial
 
 
-def _tried(posed: Posed, method: str, benchmark: Benchmark, session: Session) -> Trial:
+def _tried(problem: Problem, method: str, benchmark: Benchmark, session: Session) -> Trial:
     begun = time.monotonic()
-    trial = attempt(posed, method, benchmark.load, benchmark.protocol, session)
+    trial = attempt(problem, method, benchmark.load, benchmark.protocol, session)
     trial.whole_seconds, trial.device = time.monotonic() - begun, jax.devices()[0].device_kind
     # Another method is another program. Kept all, they exhaust the memory maps that the system grants a process.
     jax.clear_caches()

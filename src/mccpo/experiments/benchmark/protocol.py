@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mccpo.errors import InputError
-from mccpo.methods import NeuralPlan
-from mccpo.methods.engine import check_plan
-from mccpo.methods.episodes import EVALUATION_EPISODES
-from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, Sizes, check_plan
 
 KAPPAS = (0.5, 0.7, 0.9)
 UNSEEN = (0.45, 0.55, 0.65, 0.75, 0.85, 0.95)

@@ -6,8 +6,9 @@ results.json, rows.parquet               what came out so far, rewritten after e
                                          processes share the pairs, when all of them have ended
 cells/ENVIRONMENT/anchor.json            what is to be had without budgets, where it was trained for
 cells/ENVIRONMENT/METHOD/manifest.json   the pair's own account, written when the pair is finished
-cells/ENVIRONMENT/METHOD/results.json    its settings, search, values and rows
-cells/ENVIRONMENT/METHOD/policies.safetensors
+cells/ENVIRONMENT/METHOD/results.json    its settings, search, values, rows and table
+cells/ENVIRONMENT/METHOD/policies.json, policies.safetensors
+                                         its policies, as every run keeps them; of a solver tables.safetensors
 """
 
 from __future__ import annotations
@@ -17,37 +18,102 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from mccpo import files
+from mccpo.env import needs_data
 from mccpo.errors import InputError, MccpoError
-from mccpo.experiments.benchmark import methods as entrants
 from mccpo.experiments.benchmark import outside as agents
-from mccpo.experiments.benchmark.environments import FROM_DATA, data_folder
+from mccpo.experiments.benchmark.agent_rows import AgentRow, read_agent_rows, write_agent_rows
 from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
-from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, posed_in
-from mccpo.experiments.benchmark.problem import Posed
-from mccpo.experiments.benchmark.protocol import Protocol
-from mccpo.experiments.benchmark.results import summed_up, unseen_of
-from mccpo.experiments.benchmark.rows import rows_of, unseen_rows, write_rows
+from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, problem_in
+from mccpo.experiments.benchmark.results import findings_of, problem_record, unseen_of
+from mccpo.experiments.benchmark.rows import rows_not_run, rows_of, unseen_rows
 from mccpo.experiments.benchmark.trial import Trial, line
 from mccpo.experiments.options import Session
-from mccpo.files import dump_json, read_json
-from mccpo.runs.folder import RunFolder
+from mccpo.experiments.prepare.environments import data_folder
+from mccpo.experiments.problem import Problem
+from mccpo.files import read_json
+from mccpo.methods import method_names
+from mccpo.runs import RunFolder
+from mccpo.runs.benchmark import (
+    NOT_A_BENCHMARK,
+    ROWS,
+    BenchmarkResults,
+    MethodRecord,
+    NotRun,
+    ProblemRecord,
+    ProtocolRecord,
+    Row,
+    Seconds,
+    write_results,
+    write_rows,
+)
 
-Rows = list[dict[str, Any]]
-_NO_BENCHMARK = "name the folder of a benchmark"
 _OUTSIDE = "outside.parquet"
 
 
 @dataclass(eq=False)
-class _SoFar:
-    """What has come out."""
+class _MethodSoFar:
+    """A method, and by environment its setting and how long it took."""
 
-    rows: Rows = field(default_factory=list)
-    unseen: Rows = field(default_factory=list)
-    environments: dict[str, Any] = field(default_factory=dict)
-    methods: dict[str, Any] = field(default_factory=dict)
+    kind: str
+    settings: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    seconds: dict[str, Seconds] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _SoFar:
+    """What has come out of the pairs that have ended."""
+
+    benchmark: Benchmark
+    rows: list[Row] = field(default_factory=list)
+    unseen: list[Row] = field(default_factory=list)
+    environments: dict[str, ProblemRecord | NotRun] = field(default_factory=dict)
+    methods: dict[str, _MethodSoFar] = field(default_factory=dict)
+
+    def add_environment(self, problem: Problem) -> None:
+        self.environments[problem.name] = problem_record(problem, self.benchmark.protocol)
+
+    def add_not_run(self, environment: str, why: str) -> None:
+        """Adds an environment that there is no data for, or that cannot be posed."""
+        self.environments[environment] = NotRun(why)
+        for method in self.benchmark.methods:
+            kind = kind_of(self.benchmark, method)
+            self.rows += rows_not_run(environment, method, kind, why, self.benchmark.protocol)
+
+    def add_trial(self, problem: Problem, trial: Trial) -> None:
+        self.rows += rows_of(problem, trial, self.benchmark.protocol)
+        self.unseen += unseen_rows(problem, trial)
+        method = self.methods.setdefault(trial.method, _MethodSoFar(trial.kind))
+        method.settings[problem.name] = trial.setting
+        method.seconds[problem.name] = Seconds(trial.seconds, trial.search_seconds, trial.whole_seconds, trial.device)
+
+    def results(self, seconds: float, versions: tuple[str, ...] | None = None) -> BenchmarkResults:
+        protocol = self.benchmark.protocol
+        return BenchmarkResults(
+            suite=self.benchmark.suite,
+            protocol=ProtocolRecord.parse(protocol.as_json()),
+            environments=self.environments,
+            methods={
+                name: MethodRecord(method.kind, method.settings, method.seconds)
+                for name, method in self.methods.items()
+            },
+            findings=findings_of(self.rows),
+            unseen=unseen_of(self.unseen, protocol.unseen),
+            seconds=seconds,
+            versions=versions,
+        )
+
+    def write(self, folder: Path, results: BenchmarkResults) -> None:
+        write_rows(folder / ROWS, self.rows)
+        write_results(folder, results)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How the pairs are shared: by how many processes, each with a session that `open_session` opens there."""
+
+    jobs: int = 1
+    open_session: Callable[[], Session] = Session
 
 
 def run(
@@ -56,73 +122,75 @@ def run(
     session: Session,
     *,
     resume: bool = False,
-    outside: Sequence[Mapping[str, Any]] = (),
-    told: Callable[[Trial], None] | None = None,
-    jobs: int = 1,
-    session_of_job: Callable[[], Session] = Session,
-) -> dict[str, Any]:
-    """Runs every pair that the folder does not hold yet, and gives the results; `told` hears of each as it ends.
+    outside: Sequence[AgentRow] = (),
+    after_trial: Callable[[Trial], None] = lambda _: None,
+    workers: Workers | None = None,
+) -> BenchmarkResults:
+    """Runs every pair that the folder does not hold yet, and gives the results; calls `after_trial` as each pair ends.
 
-    With several `jobs`, as many processes share the pairs, each with a session that `session_of_job` opens there.
-    `outside` are measurements of agents from elsewhere (`mccpo.experiments.benchmark.outside`), which join the table.
-    Where a folder is resumed, pairs that are finished there stay in the results, whoever is asked for now.
+    With `workers` of several jobs, as many processes share the pairs. `outside` are measurements of agents from
+    elsewhere (`mccpo.experiments.benchmark.outside`), which join the table. Where a folder is resumed, pairs that are
+    finished there stay in the results, whichever methods are asked for now.
     """
     finished = _finished(folder) if resume else {}
     outside = _with_earlier(folder, outside) if resume else outside
     _check_agents(outside, benchmark, finished)
-    place = _place(folder, benchmark, finished, resume=resume)
+    run_folder = _run_folder(folder, benchmark, finished, resume=resume)
     _check_opens(folder, benchmark, finished)
     with _alone_in(folder):
-        place.mark(finished=False)  # before anything is trained, so that it is not taken up with other settings
+        run_folder.mark(finished=False)  # before anything is trained, so that it is not taken up with other settings
         if outside:
-            agents.write(folder / _OUTSIDE, outside)
-        return _run(place, benchmark, session, finished, outside, told, jobs, session_of_job)
+            write_agent_rows(folder / _OUTSIDE, outside)
+        return _run(run_folder, benchmark, session, finished, outside, after_trial, workers or Workers())
 
 
 def _run(
-    place: RunFolder,
+    run_folder: RunFolder,
     benchmark: Benchmark,
     session: Session,
     finished: Mapping[str, list[str]],
-    outside: Sequence[Mapping[str, Any]],
-    told: Callable[[Trial], None] | None,
-    jobs: int,
-    session_of_job: Callable[[], Session],
-) -> dict[str, Any]:
+    outside: Sequence[AgentRow],
+    after_trial: Callable[[Trial], None],
+    workers: Workers,
+) -> BenchmarkResults:
     """All pairs, in a folder that is this call's own for the time."""
-    folder, failed, so_far = place.path, dict[Job, Ending](), _SoFar()
-    if jobs > 1:
-        failed = by_processes(place, benchmark, finished, jobs, session_of_job, told)
-        told = None  # has heard of them
+    folder, failed, so_far = run_folder.path, dict[Job, Ending](), _SoFar(benchmark)
+    shared = workers.jobs > 1
+    if shared:
+        failed = by_processes(run_folder, benchmark, finished, workers.jobs, workers.open_session, after_trial)
     for environment in dict.fromkeys((*benchmark.environments, *finished)):
         asked = benchmark.methods if environment in benchmark.environments else ()
+        done = finished.get(environment, ())
         try:
             if ending := failed.get(Job(environment)):  # what ended that process is not to end this one
                 raise MccpoError(ending.why)
-            posed = posed_in(folder, environment, benchmark, session)
+            problem = problem_in(folder, environment, benchmark, session)
         except (Exception, SystemExit) as error:  # it has no data, or fails in any other way, and the others go on
             if environment in finished:  # whose results would be lost
                 raise
-            why = _why(error)
-            so_far.environments[environment] = {"why": why}
-            so_far.rows += _absent(environment, why, benchmark)
+            so_far.add_not_run(environment, _why(error))
             continue
-        so_far.environments[environment] = posed.as_json(benchmark.protocol)
-        for method in dict.fromkeys((*asked, *finished.get(environment, ()))):
+        so_far.add_environment(problem)
+        for method in dict.fromkeys((*asked, *done)):
             job = Job(environment, method)
             lost = failed_trial(benchmark, job, failed[job]) if job in failed else None
-            trial = pair_in(folder, posed, method, benchmark, session, lost)
-            _enter(so_far, posed, trial, benchmark.protocol)
-            if jobs == 1 and method not in finished.get(environment, ()):  # else there is nothing new to be lost
-                _write(folder, _results(benchmark, so_far, place.mark(finished=False)), so_far.rows)
-            if told is not None and method in asked:
-                told(trial)
-        for agent in agents.joined(posed, outside, benchmark.protocol):
-            _enter(so_far, posed, agent, benchmark.protocol)
-    results = _results(benchmark, so_far, place.mark(finished=False)) | {"versions": _versions(folder)}
-    _write(folder, results, so_far.rows)
-    place.mark(finished=True)
+            trial = pair_in(folder, problem, method, benchmark, session, lost)
+            so_far.add_trial(problem, trial)
+            if not shared and method not in done:  # otherwise there is nothing new to be lost
+                so_far.write(folder, so_far.results(_seconds(run_folder)))
+            if not shared and method in asked:  # of those that were shared it was called before
+                after_trial(trial)
+        for trial in agents.agent_trials(problem, outside, benchmark.protocol):
+            so_far.add_trial(problem, trial)
+    results = so_far.results(_seconds(run_folder), _versions(folder))
+    so_far.write(folder, results)
+    run_folder.mark(finished=True)
     return results
+
+
+def _seconds(run_folder: RunFolder) -> float:
+    """How long the benchmark has taken so far, which its manifest then says too."""
+    return float(run_folder.mark(finished=False)["seconds"])
 
 
 @contextmanager
@@ -139,57 +207,57 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def _with_earlier(folder: Path, outside: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _with_earlier(folder: Path, outside: Sequence[AgentRow]) -> list[AgentRow]:
     """Measurements from elsewhere, and those that joined the table before, unless they are measured anew."""
-    kept = agents.read(folder / _OUTSIDE) if (folder / _OUTSIDE).exists() else []
-    new = {(row["environment"], row["method"]) for row in outside}
-    return [*(row for row in kept if (row["environment"], row["method"]) not in new), *outside]
+    earlier = read_agent_rows(folder / _OUTSIDE) if (folder / _OUTSIDE).exists() else []
+    new = {(row.environment, row.method) for row in outside}
+    return [*(row for row in earlier if (row.environment, row.method) not in new), *outside]
 
 
-def _place(folder: Path, benchmark: Benchmark, finished: Iterable[str], *, resume: bool) -> RunFolder:
+def _run_folder(folder: Path, benchmark: Benchmark, finished: Iterable[str], *, resume: bool) -> RunFolder:
     """The folder of the benchmark, which says where its data is from; one that does not say may go on with any."""
     about = {"run": "benchmark", **benchmark.protocol.as_json()}
-    before = read_json(folder / "manifest.json", fix=_NO_BENCHMARK).get("configuration", {}) if resume else {}
-    from_data = any(name in FROM_DATA for name in (*benchmark.environments, *finished))
+    before = read_json(folder / "manifest.json", fix=NOT_A_BENCHMARK).get("configuration", {}) if resume else {}
+    from_data = any(needs_data(name) for name in (*benchmark.environments, *finished))
     named = data_folder(benchmark.data) if from_data else None
     data = None if named is None else str(named.resolve())
     if (earlier := before.get("data")) and data and earlier != data:
         raise InputError(
             f"{folder} was begun with the data in {earlier}", fix="name the same with --data, or choose another --out"
         )
-    place = RunFolder(folder, about | ({"data": before["data"]} if "data" in before else {}), resume=resume)
-    place.configuration["data"] = data or earlier
-    return place
+    run_folder = RunFolder(folder, about | ({"data": before["data"]} if "data" in before else {}), resume=resume)
+    run_folder.configuration["data"] = data or earlier
+    return run_folder
 
 
 def _finished(folder: Path) -> dict[str, list[str]]:
     """The methods whose pairs are finished in a folder, by environment."""
-    found: dict[str, list[str]] = {}
+    methods: dict[str, list[str]] = {}
     for path in sorted(folder.glob("cells/**/manifest.json")):
         manifest = read_json(path, fix="delete it", damaged="delete it and resume")
         if manifest.get("finished"):
             pair = manifest["configuration"]
-            found.setdefault(pair["environment"], []).append(pair["method"])
-    return found
+            methods.setdefault(pair["environment"], []).append(pair["method"])
+    return methods
 
 
-def _versions(folder: Path) -> list[str]:
-    """Of which versions of the code, with their commits where these are known, the pairs of a folder are."""
+def _versions(folder: Path) -> tuple[str, ...]:
+    """The versions of the code, with their commits where these are known, that the pairs of a folder are of."""
     manifests = (
         read_json(path, fix="delete it", damaged="delete it and resume")
         for path in folder.glob("cells/**/manifest.json")
     )
-    return sorted({f"{found['mccpo']} {found['commit'] or ''}".strip() for found in manifests})
+    return tuple(sorted({f"{manifest['mccpo']} {manifest['commit'] or ''}".strip() for manifest in manifests}))
 
 
-def _check_agents(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, finished: Mapping[str, list[str]]) -> None:
-    kept = (method for methods in finished.values() for method in methods)
-    agents.check(
+def _check_agents(rows: Sequence[AgentRow], benchmark: Benchmark, finished: Mapping[str, list[str]]) -> None:
+    in_folder = (method for methods in finished.values() for method in methods)
+    agents.check_agents(
         rows,
         benchmark.protocol,
-        taken={*benchmark.methods, *entrants.names(), *kept},
+        taken={*benchmark.methods, *method_names(), *in_folder},
         asked={*benchmark.environments, *finished},
-        open_=lambda name: benchmark.open(name, benchmark.data),
+        open_environment=lambda name: benchmark.open(name, benchmark.data),
     )
 
 
@@ -209,43 +277,3 @@ def _why(error: BaseException) -> str:
     if isinstance(error, MccpoError):
         return error.what if isinstance(error, InputError) else str(error)
     return line(f"{type(error).__name__}: {error}")
-
-
-def _enter(so_far: _SoFar, posed: Posed, trial: Trial, protocol: Protocol) -> None:
-    so_far.rows += rows_of(posed, trial, protocol)
-    so_far.unseen += unseen_rows(posed, trial)
-    entry = so_far.methods.setdefault(trial.method, {"kind": trial.kind, "settings": {}, "seconds": {}})
-    entry["settings"][posed.name] = trial.setting
-    entry["seconds"][posed.name] = {
-        "run": trial.seconds, "search": trial.search_seconds, "all": trial.whole_seconds, "device": trial.device,
-    }  # fmt: skip
-
-
-def _results(benchmark: Benchmark, so_far: _SoFar, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "suite": benchmark.suite,
-        "protocol": benchmark.protocol.as_json(),
-        "environments": so_far.environments,
-        "methods": so_far.methods,
-        **summed_up(so_far.rows),
-        "unseen": unseen_of(so_far.unseen, benchmark.protocol.unseen),
-        "seconds": manifest["seconds"],
-    }
-
-
-def _write(folder: Path, results: Mapping[str, Any], rows: Rows) -> None:
-    write_rows(folder / "rows.parquet", rows)
-    files.write_text(folder / "results.json", dump_json(results, indent=2) + "\n")
-
-
-def _absent(environment: str, why: str, benchmark: Benchmark) -> Rows:
-    """The rows of an environment that there is no data for, or that cannot be posed."""
-    return [
-        {
-            "environment": environment, "method": method, "kind": kind_of(benchmark, method), "kappa": kappa,
-            "seed": seed, "status": "does not apply", "why": why, "settings": "{}", "folder": "", "seconds": None,
-        }
-        for method in benchmark.methods
-        for kappa in benchmark.protocol.kappa
-        for seed in range(benchmark.protocol.seeds)
-    ]  # fmt: skip

@@ -14,18 +14,31 @@ from mccpo.env import Environment
 from mccpo.errors import DoesNotApply, InputError
 from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Values
-from mccpo.experiments.benchmark.evaluation import BySeed, Improper, judge_policies, judge_rule, judge_table, steady
-from mccpo.experiments.benchmark.methods import Entrant, Kind, Learning, Ruling, Setting, Solving
-from mccpo.experiments.benchmark.problem import Posed
+from mccpo.experiments.benchmark.evaluation import BySeed, evaluate_networks, evaluate_rule, evaluate_table, steady
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.scoring import nearest, score_of
 from mccpo.experiments.options import Session, Stage, kappa_text
-from mccpo.methods import NeuralPlan, NeuralRuns, Snapshot
-from mccpo.methods.gradient.gradient_method import Learner
-from mccpo.methods.gradient.training import ITERATIONS, Variant, train_variants
+from mccpo.experiments.problem import Problem
+from mccpo.methods import (
+    ITERATIONS,
+    GradientEntry,
+    GradientMethod,
+    ImproperPolicyError,
+    Kind,
+    MethodEntry,
+    NeuralPlan,
+    NeuralRuns,
+    RuleEntry,
+    Setting,
+    Snapshot,
+    SolverEntry,
+    Variant,
+    train_variants,
+)
 
 Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
 DIVERGED = "a policy is not made of finite numbers"
+ANY_KAPPA = "any κ"
 
 
 class TimedOut(Exception):  # noqa: N818 - an outcome of a trial, not a fault of the program
@@ -89,26 +102,28 @@ class Trial:
         return Trial(**{**told, "values": values, "unseen": unseen})
 
 
-def attempt(posed: Posed, name: str, load: Callable[[str], Entrant], protocol: Protocol, session: Session) -> Trial:
+def attempt(
+    problem: Problem, name: str, load: Callable[[str], MethodEntry], protocol: Protocol, session: Session
+) -> Trial:
     """Searches, trains and judges a method; whatever goes wrong in it is said in the trial, and stays there."""
-    trial, clock = Trial(posed.name, name, "learner"), _Clock(protocol.limit)
+    trial, clock = Trial(problem.name, name, "learner"), _Clock(protocol.limit)
     try:
-        entrant = load(name)
-        trial.kind = entrant.kind
-        match entrant:
-            case Learning():
-                _Learning(posed, entrant, protocol, session, trial, clock).run()
-            case Ruling():
+        entry = load(name)
+        trial.kind = entry.kind
+        match entry:
+            case GradientEntry():
+                _Learning(problem, entry, protocol, session, trial, clock).run()
+            case RuleEntry():
                 after = partial(clock.check, "playing")
-                values, trial.seconds = judge_rule(posed, entrant.actor(), protocol, after)
+                values, trial.seconds = evaluate_rule(problem, entry.build(), protocol, after)
                 trial.values = dict.fromkeys(protocol.kappa, values)
-            case Solving():
-                _solve(posed, entrant, protocol, trial, clock)
+            case SolverEntry():
+                _solve(problem, entry, protocol, trial, clock)
     except TimedOut as error:
         trial.status, trial.why = "timed out", str(error)
     except DoesNotApply as error:
         trial.status, trial.why = "does not apply", line(error.what)
-    except (InputError, Improper) as error:
+    except (InputError, ImproperPolicyError) as error:
         trial.status, trial.why = "crashed", line(getattr(error, "what", str(error)))
     except (Exception, SystemExit) as error:  # a method may fail in any way, and the others go on
         trial.status, trial.why = "crashed", line(f"{type(error).__name__}: {error}")
@@ -117,16 +132,16 @@ def attempt(posed: Posed, name: str, load: Callable[[str], Entrant], protocol: P
     return trial
 
 
-def _solve(posed: Posed, entrant: Solving, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
-    if posed.model is None:
-        raise DoesNotApply(f"{posed.name} is not finite", fix="name a finite environment")
+def _solve(problem: Problem, entry: SolverEntry, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
+    if problem.model is None:
+        raise DoesNotApply(f"{problem.name} is not finite", fix="name a finite environment")
     begun = time.perf_counter()
     for kappa in protocol.kappa:
-        if isinstance(found := posed.optimum(kappa), Infeasible):
-            raise DoesNotApply(found.what(posed.limits(kappa)), fix=found.fix())
-        table = entrant.solve(posed.model, posed.limits(kappa))
+        if isinstance(found := problem.optimum(kappa), Infeasible):
+            raise DoesNotApply(found.what(problem.limits(kappa)), fix=found.fix())
+        table = entry.solve(problem.model, problem.limits(kappa))
         clock.check(f"solving for {kappa_text(kappa)}")
-        trial.values[kappa] = [judge_table(posed, table)] * protocol.seeds
+        trial.values[kappa] = [evaluate_table(problem, table)] * protocol.seeds
         trial.policies[kappa_text(kappa)] = np.asarray(table, np.float32)
     trial.seconds = (time.perf_counter() - begun) / len(protocol.kappa)
 
@@ -135,10 +150,10 @@ class _Learning:
     """The trial of a method that is trained."""
 
     def __init__(
-        self, posed: Posed, entrant: Learning, protocol: Protocol, session: Session, trial: Trial, clock: _Clock
+        self, problem: Problem, entry: GradientEntry, protocol: Protocol, session: Session, trial: Trial, clock: _Clock
     ) -> None:
-        self._posed = posed
-        self._entrant = entrant
+        self._problem = problem
+        self._entry = entry
         self._protocol = protocol
         self._session = session
         self._trial = trial
@@ -153,7 +168,7 @@ class _Learning:
         asked = [kappa for kappa in protocol.kappa if kappa not in refused]
         if not asked:
             return
-        if protocol.search and len(self._entrant.search) > 1:
+        if protocol.search and len(self._entry.search) > 1:
             begun = time.perf_counter()
             trial.setting = self._search()
             trial.search_seconds = time.perf_counter() - begun
@@ -163,10 +178,10 @@ class _Learning:
         runs, seconds = self._train([self._variant(learner, kappa) for kappa in levels], plan, "training")
         trial.seconds = seconds / (len(levels) * plan.seeds)
         for kappa, selected in zip(levels, runs.selected, strict=True):
-            trial.policies["any κ" if kappa is None else kappa_text(kappa)] = selected
-        env = self._posed.env
+            trial.policies[ANY_KAPPA if kappa is None else kappa_text(kappa)] = selected
+        env = self._problem.test
         trial.values = self._judge(env, learner, _broken_if_last_is(runs), asked, plan.seed)
-        if self._entrant.conditioned:
+        if self._entry.conditioned:
             unseen = [kappa for kappa in protocol.unseen if not self._refusal(kappa)]
             trial.unseen = self._judge(env, learner, runs.selected, unseen, plan.seed)
         elif self._for_each_kappa:
@@ -174,13 +189,13 @@ class _Learning:
 
     @property
     def _for_each_kappa(self) -> bool:
-        return self._entrant.sees_budgets and not self._entrant.conditioned
+        return self._entry.sees_budgets and not self._entry.conditioned
 
     def _refusal(self, kappa: float) -> InputError | None:
         """Why it has no answer at a κ: one that is conditioned may be made for a range of them."""
-        if self._entrant.conditioned:
+        if self._entry.conditioned:
             try:
-                self._learner({}).world_at(self._posed.env, kappa)  # type: ignore[attr-defined]  # conditioned ones have it
+                self._learner({}).environment_at(self._problem.test, kappa)
             except InputError as error:
                 return error
         return None
@@ -190,33 +205,33 @@ class _Learning:
 
         It is chosen in the world trained in: what is to be judged elsewhere must not be known by then.
         """
-        settings, plan, kappa = self._entrant.search, self._protocol.search_plan, self._protocol.search_kappa
+        settings, plan, kappa = self._entry.search, self._protocol.search_plan, self._protocol.search_kappa
         learners = [self._learner(setting) for setting in settings]
         level = kappa if self._for_each_kappa else None
         runs, _ = self._train([self._variant(learner, level) for learner in learners], plan, "search")
         scores = []
         for setting, learner, selected in zip(settings, learners, runs.selected, strict=True):
-            values = self._judge(self._posed.world.train, learner, selected[None], (kappa,), plan.seed)[kappa]
-            score = score_of(values, self._posed.budgets(kappa), seeks_budgets=self._entrant.seeks_budgets)
+            values = self._judge(self._problem.env, learner, selected[None], (kappa,), plan.seed)[kappa]
+            score = score_of(values, self._problem.budgets(kappa), seeks_budgets=self._entry.seeks_budgets)
             self._trial.searched.append({"setting": dict(setting), **score._asdict()})
             scores.append(score)
         return settings[max(range(len(settings)), key=lambda place: scores[place])]
 
-    def _learner(self, setting: Setting) -> Learner:
-        return self._entrant.build(self._posed.world.train, setting)
+    def _learner(self, setting: Setting) -> GradientMethod:
+        return self._entry.build(self._problem.env, setting)
 
-    def _variant(self, learner: Learner, kappa: float | None) -> Variant:
-        if self._entrant.conditioned:
-            return Variant(learner, self._posed.budgets(1.0))
-        return Variant(learner, {} if kappa is None else self._posed.budgets(kappa))
+    def _variant(self, learner: GradientMethod, kappa: float | None) -> Variant:
+        if self._entry.conditioned:
+            return Variant(learner, self._problem.budgets(1.0))
+        return Variant(learner, {} if kappa is None else self._problem.budgets(kappa))
 
     def _world(self) -> Environment[Any]:
-        env = self._posed.world.train
-        return self._entrant.build(env, {}).training_world(env) if self._entrant.conditioned else env  # type: ignore[attr-defined]
+        env = self._problem.env
+        return self._entry.build(env, {}).training_environment(env)
 
     def _train(self, variants: Sequence[Variant], plan: NeuralPlan, what: str) -> tuple[NeuralRuns, float]:
         """Trains variants, and gives the seconds that all took together."""
-        label = f"{self._posed.name} {self._entrant.name} {what}"
+        label = f"{self._problem.name} {self._entry.name} {what}"
         stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
         tell = self._session.after_point(stage, lambda _: Curves(np.zeros(0, int), {}, unit="steps"))
         self._session.begin(stage)
@@ -231,19 +246,19 @@ class _Learning:
         return runs, steady(ticks)
 
     def _judge(
-        self, env: Environment[Any], learner: Learner, parameters: np.ndarray, kappas: Sequence[float], seed: int
+        self, env: Environment[Any], learner: GradientMethod, parameters: np.ndarray, kappas: Sequence[float], seed: int
     ) -> dict[float, BySeed]:
         """What policies are worth in a world at each κ; one that was trained for no κ is asked for all."""
         protocol = self._protocol
-        if self._entrant.conditioned:
+        if self._entry.conditioned:
             found = {}
             for kappa in kappas:
-                world = learner.world_at(env, kappa)  # type: ignore[attr-defined]  # what conditioned ones have
+                world = learner.environment_at(env, kappa)
                 playing, network = learner.playing(world), learner.network(world)
-                found[kappa] = judge_policies(self._posed, world, playing, network, parameters, protocol, seed)[0]
+                found[kappa] = evaluate_networks(self._problem, world, playing, network, parameters, protocol, seed)[0]
             return found
-        judged = judge_policies(
-            self._posed, env, learner.playing(env), learner.network(env), parameters, protocol, seed
+        judged = evaluate_networks(
+            self._problem, env, learner.playing(env), learner.network(env), parameters, protocol, seed
         )
         if len(judged) == 1:
             return dict.fromkeys(kappas, judged[0])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mccpo.env import Chain, make
 from mccpo.exact import front
-from mccpo.experiments.finite import aims, pose, run, tests
+from mccpo.experiments.finite import aims, run, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, setting
+from mccpo.experiments.problem import pose_finite
+from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, solved_setting
+from mccpo.experiments.tables import register_table
+from mccpo.runs.results import Results, TradeOff
 
 NOTE_BUDGET = (
     "The paper does not state its budget. At the cost level that its MC-CPO reached, J_c4 = 2.592, the optimum returns "
@@ -28,23 +29,27 @@ NOTE_POST_HOC = (
 )
 
 
+@register_table("chain", finite=Chain)
 def produce(options: Options, session: Session) -> Produced:
     """Runs the table at one budget."""
     env = make("chain", **options.parameters)
     assert isinstance(env, Chain)
     kappa = options.only_kappa("chain")
-    task = pose(env, kappa=kappa, budgets=options.budgets)
-    plan = options.plan("chain")
+    task = pose_finite(env, kappa=kappa, budgets=options.budgets)
+    plan = options.plan(env)
     outcome = run(task, options.methods, plan, "chain", session)
-    results: dict[str, Any] = {
-        "table": "chain",
-        "title": "Chain: five concepts, stochastic mastery",
-        "protocol": protocol(plan, gamma=env.gamma, horizon=env.horizon, theta=env.theta, p_learn=env.p_learn),
-        "environment": description(env),
-        **setting(task, outcome, {} if options.parameters else paper.rows("chain"), aims(task)),
-        "tests": tests(outcome.rows),
-        "fronts": fronts(options.methods, [kappa], [outcome]),
-        "front_optimum": front_points(task, front(task.model, "c4", budgets=task.budgets)),
-        "notes": [NOTE_AVERAGED, NOTE_BUDGET, NOTE_FACE, NOTE_POST_HOC],
-    }
+    stated = {} if options.parameters else paper.rows("chain")
+    results = Results(
+        table="chain",
+        title="Chain: five concepts, stochastic mastery",
+        settings=(solved_setting("", task, outcome, stated, aims(task)),),
+        protocol=protocol(plan, gamma=env.gamma, horizon=env.horizon, theta=env.theta, p_learn=env.p_learn),
+        environment=description(env),
+        tests=tests(outcome.rows),
+        notes=(NOTE_AVERAGED, NOTE_BUDGET, NOTE_FACE, NOTE_POST_HOC),
+        tradeoff=TradeOff(
+            fronts(options.methods, [kappa], [outcome]),
+            optimum=front_points(task, front(task.model, "c4", budgets=task.budgets)),
+        ),
+    )
     return Produced(results, {"chain": outcome.curves})

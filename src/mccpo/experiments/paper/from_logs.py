@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.experiments import feasibility, neural
+from mccpo.experiments import feasibility, measuring
 from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.paper.verdicts import verdicts
 from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
-from mccpo.experiments.table import NOTE_JUDGED, Produced, description, neural_protocol, reported
-from mccpo.logs.audit.prevalence import audit
-from mccpo.logs.trajectories import ema
+from mccpo.experiments.problem import Problem, pose_neural
+from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
+from mccpo.logs import ema
+from mccpo.logs.audit import audit
+from mccpo.runs.results import Decoupling, FromLogs, Results, Setting
 
 PAPER_KAPPA = 0.9
-JUDGED = "judged by others"
+BY_JUDGE = "judged by others"
 
 NOTE_KINDS = (
     "Policies are trained with learners as knowledge tracing saw one half of the learners in the logs. Under "
-    f"'{JUDGED}' the same policies meet learners as performance factors saw the other half; budgets there are the same "
-    "share κ of what the unconstrained policies cost there, and ΔK is the change of the chance of a right answer."
+    f"'{BY_JUDGE}' the same policies meet learners as performance factors saw the other half; budgets there are the "
+    "same share κ of what the unconstrained policies cost there, and ΔK is the change of the chance of a right answer."
 )
 NOTE_XES3G5M = (
     "The paper's row of this data set is, digit for digit, that of its simulated tutor with 15 concepts, at another "
@@ -36,32 +37,24 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
     check(name, options)
     dataset = DATASETS[name](data, options.seed)
     env = dataset.prepared.tutor
-    anchored = neural.anchor(env, options, session)
-    settings: dict[str, Any] = {}
-    curves = {}
+    problem = pose_neural(env, options, session)
+    settings: list[Setting] = []
+    curves: dict[str, Curves] = {}
     for kappa in options.kappa or (PAPER_KAPPA,):
         part = f"{name} {kappa_text(kappa)}"
-        levels, curves[part] = _level(name, anchored, dataset, kappa, options, session)
-        settings |= {part + where: level for where, level in levels.items()}
-    told = {key: dataset.prepared.document[key] for key in ("graph", "events", "episodes", "learners", "engagement")}
-    results = {
-        "table": name,
-        "title": f"{name}: an environment made from logs",
-        "protocol": neural_protocol(anchored.plan, gamma=env.gamma, horizon=env.horizon),
-        "environment": description(env),
-        "data": told
-        | {
-            "account": dataset.logs.account.as_dict(),
-            "decoupling": prevalence(dataset),
-            "decoupling in the paper": paper.prevalence(name),
-        },
-        "settings": settings,
-        "parts": {part: part for part in curves},
-        "tests": {
-            f"{where}: {test}": result for where, one in settings.items() for test, result in tests(one["rows"]).items()
-        },
-        "notes": [NOTE_JUDGED, NOTE_KINDS, *dataset.notes, *([NOTE_XES3G5M] if name == "xes3g5m" else [])],
-    }
+        both, curves[part] = _level(name, problem, dataset, kappa, options, session)
+        settings += both
+    results = Results(
+        table=name,
+        title=f"{name}: an environment made from logs",
+        settings=tuple(settings),
+        protocol=neural_protocol(problem.training, gamma=env.gamma, horizon=env.horizon),
+        environment=description(env),
+        tests={f"{setting.name}: {pair}": test for setting in settings for pair, test in tests(setting.rows).items()},
+        notes=(NOTE_EVALUATED, NOTE_KINDS, *dataset.notes, *([NOTE_XES3G5M] if name == "xes3g5m" else [])),
+        parts={part: part for part in curves},
+        data=_data(name, dataset),
+    )
     return Produced(results, curves)
 
 
@@ -76,29 +69,38 @@ def check(name: str, options: Options) -> None:
 
 
 def _level(
-    name: str, anchored: neural.Anchored, dataset: Dataset, kappa: float, options: Options, session: Session
-) -> tuple[dict[str, dict[str, Any]], Curves]:
+    name: str, problem: Problem, dataset: Dataset, kappa: float, options: Options, session: Session
+) -> tuple[tuple[Setting, Setting], Curves]:
     """What the methods do at one κ, where they were trained and where they are judged by others; and their curves."""
-    part, budgets = f"{name} {kappa_text(kappa)}", anchored.budgets(kappa, {})
-    trained = neural.train(anchored, options.methods, budgets, part, session)
-    neural.keep(anchored, trained, budgets, part, session)
-    outcome = neural.watched(anchored, trained, budgets)
-    why = feasibility.examine(anchored, outcome.rows, budgets, part, session)
+    part, budgets = f"{name} {kappa_text(kappa)}", problem.budgets(kappa, {})
+    trained = measuring.train(problem, options.methods, budgets, part, session)
+    measuring.keep(problem, trained, budgets, part, session)
+    outcome = measuring.watched(problem, trained, budgets)
+    unmet = feasibility.examine(problem, outcome.rows, budgets, part, session)
     stated = paper.rows(name) if name in paper.tables() and kappa == PAPER_KAPPA else {}
-    here = {
-        "budgets": budgets,
-        "rows": outcome.rows,
-        "optimum": None,
-        "paper": reported(stated, outcome),
-        "verdicts": verdicts(outcome.rows, stated, {}, paper_seeds=10),
-    }
-    rows, elsewhere = neural.judged_elsewhere(anchored, trained, dataset.prepared.judge, kappa)
-    there = {"budgets": elsewhere, "rows": rows, "optimum": None, "paper": {}, "verdicts": {}}
-    return {"": here | outcome.shown() | why, f", {JUDGED}": there}, outcome.curves
+    supplement = replace(outcome.supplement(), unmet=unmet)
+    here = beside_paper(part, budgets, outcome.rows, stated, supplement=supplement)
+    rows, elsewhere = measuring.measured_elsewhere(problem, trained, dataset.prepared.judge, kappa)
+    return (here, Setting(f"{part}, {BY_JUDGE}", elsewhere, rows)), outcome.curves
 
 
-def prevalence(dataset: Dataset) -> list[dict[str, Any]]:
+def _data(name: str, dataset: Dataset) -> FromLogs:
+    document = dataset.prepared.document.as_json()
+    return FromLogs(
+        graph=document["graph"],
+        events=document["events"],
+        episodes=document["episodes"],
+        learners=document["learners"],
+        engagement=document["engagement"],
+        account=dataset.logs.account.as_json(),
+        decoupling=prevalence(dataset),
+        in_paper=paper.prevalence(name),
+    )
+
+
+def prevalence(dataset: Dataset) -> tuple[Decoupling, ...]:
     """How often answers were right and brought no gain, by the platform's signal where there is one, and by EMA."""
     average = ema(dataset.logs.table)
     gains = {"ema": average["after"] - average["before"]}
-    return [one.as_dict() for one in audit(dataset.logs.table, gains, retained=retained(dataset), by=()).prevalence]
+    rates = audit(dataset.logs.table, gains, retained=retained(dataset), by=()).prevalence
+    return tuple(Decoupling(rate.measure, rate.population, rate.of, **rate.rate._asdict()) for rate in rates)

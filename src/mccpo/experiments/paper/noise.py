@@ -1,4 +1,4 @@
-"""What errors in the estimated mastery do: policies trained without them, judged under noise, bias and delay.
+"""What errors in the estimated mastery do: policies trained without them, evaluated under noise, bias and delay.
 
 The paper adds noise to K at inference and reports the return and the satisfaction of MC-CPO. Here the gate opens by the
 same estimate, and the environment counts what it lets through.
@@ -7,18 +7,22 @@ same estimate, and the environment counts what it lets through.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from mccpo.env import Estimated, make
 from mccpo.env.tutor import Tutoring
 from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Summary, welch
-from mccpo.evaluation.metrics import TOLERANCE
-from mccpo.experiments import neural
+from mccpo.evaluation import Curves, Welch, welch
+from mccpo.evaluation.policy import TOLERANCE
+from mccpo.experiments import measuring
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.tutor import PAPER_KAPPA
-from mccpo.experiments.table import NOTE_JUDGED, Produced, met, neural_protocol
+from mccpo.experiments.problem import Problem, pose_neural
+from mccpo.experiments.table import NOTE_EVALUATED, Produced, met, neural_protocol
+from mccpo.experiments.tables import register_table
+from mccpo.runs.results import Noise, NoiseClaim, NoiseKinds, NoiseLevel, Results, Row, Rows, Setting, means_of
 
 ENVIRONMENTS = ("tutor-15", "tutor-15-bkt")
 KAPPAS = (0.9, 0.5)
@@ -60,112 +64,91 @@ KINDS: dict[str, dict[float, Level]] = {
     "memory": {at: Level(sigma=WORST, memory=at) for at in (0.0, 0.5, 0.8, 0.9)},
 }
 
-Row = Mapping[str, Summary]
-Rows = Mapping[str, Row]
 
-
-class Claim(NamedTuple):
-    """What becomes of the paper's claim in a part of the table.
-
-    **Fields:**
-
-    - `drop`: of the return of MC-CPO at the worst σ, relative to that without noise.
-    - `satisfaction`: the least share of seeds that satisfy (τ = 0.1), over all σ.
-    - `true_violation_rate`: at the worst σ.
-    - `holds`: whether drop and satisfaction are as claimed.
-    """
-
-    part: str
-    drop: float
-    satisfaction: float
-    true_violation_rate: float
-    holds: bool
-
-
+@register_table("noise")
 def produce(options: Options, session: Session) -> Produced:
-    """Trains on each environment at each κ, and judges the policies at every level."""
+    """Trains on each environment at each κ, and evaluates the policies at every level."""
     if options.budgets:
         raise InputError("reproduce noise sets budgets by κ", fix="run it with --kappa")
-    settings: dict[str, Any] = {}
-    compared: dict[str, Any] = {}
-    kinds, curves, parts, claims, answers = {}, {}, {}, [], []
+    settings: list[Setting] = []
+    between: dict[str, Welch] = {}
+    noise: Noise = {}
+    curves: dict[str, Curves] = {}
+    parts: dict[str, str] = {}
+    claims: list[NoiseClaim] = []
+    answers: list[str] = []
     for environment in ENVIRONMENTS:
-        anchored = neural.anchor(make(environment, **options.parameters), options, session)
+        problem = pose_neural(make(environment, **options.parameters), options, session)
         for kappa in options.kappa or KAPPAS:
-            part, budgets = f"{environment} {kappa_text(kappa)}", anchored.budgets(kappa, {})
+            part, budgets = f"{environment} {kappa_text(kappa)}", problem.budgets(kappa, {})
             label, names = f"{part} noise", {f"{part} σ={at:g}": level for at, level in KINDS["sigma"].items()}
-            rows, curves[part] = _judged(anchored, budgets, options.methods_or(METHODS), label, session)
-            settings |= {name: _setting(budgets, rows[level]) for name, level in names.items()}
+            rows, curves[part] = _evaluated(problem, budgets, options.methods_or(METHODS), label, session)
+            settings += [Setting(name, budgets, rows[level]) for name, level in names.items()]
             parts[label] = next(iter(names))
-            kinds[part] = {"kinds": _kinds(rows)}
+            noise[part] = _kinds(rows)
             if OURS in rows[Level()]:
                 ours = {level: row[OURS] for level, row in rows.items()}
                 claims.append(claimed(part, ours))
-                slack = met(ours[Level(WORST)], anchored.budgets(PAPER_KAPPA, {}), TOLERANCE)
+                slack = met(ours[Level(WORST)], problem.budgets(PAPER_KAPPA, {}), TOLERANCE)
                 said = (answer(claims[-1], ours, slack), remedies(ours), others(ours))
                 answers += [f"{part}: {sentence}" for sentence in said]
-                compared |= _tests(part, ours)
-    results = {
-        "table": "noise",
-        "title": "Noise: when the estimated mastery is wrong",
-        "finding": finding(claims) if claims else "",
-        "protocol": neural_protocol(anchored.plan, kappa=list(options.kappa or KAPPAS)),
-        "environment": ENVIRONMENT,
-        "settings": settings,
-        "parts": parts,
-        "noise": kinds,
-        "claims": [claim._asdict() for claim in claims],
-        "tests": compared,
-        "notes": [NOTE_JUDGED, NOTE_COUNTS, NOTE_PAIRED, *answers],
-    }
+                between |= _tests(part, ours)
+    results = Results(
+        table="noise",
+        title="Noise: when the estimated mastery is wrong",
+        settings=tuple(settings),
+        protocol=neural_protocol(problem.training, kappa=list(options.kappa or KAPPAS)),
+        environment=ENVIRONMENT,
+        tests=between,
+        notes=(NOTE_EVALUATED, NOTE_COUNTS, NOTE_PAIRED, *answers),
+        finding=finding(claims) if claims else "",
+        parts=parts,
+        noise=noise,
+        claims=tuple(claims),
+    )
     return Produced(results, curves)
 
 
-def _judged(
-    anchored: neural.Anchored, budgets: dict[str, float], methods: Sequence[str], label: str, session: Session
+def _evaluated(
+    problem: Problem, budgets: dict[str, float], methods: Sequence[str], label: str, session: Session
 ) -> tuple[dict[Level, Rows], Curves]:
     """The rows of every level, and the training curves."""
-    assert isinstance(anchored.env, Tutoring)
-    trained = neural.train(anchored, methods, budgets, label, session)
-    neural.keep(anchored, trained, budgets, label, session)
+    assert isinstance(problem.env, Tutoring)
+    trained = measuring.train(problem, methods, budgets, label, session)
+    measuring.keep(problem, trained, budgets, label, session)
     rows: dict[Level, Rows] = {}
     for level in dict.fromkeys(level for levels in KINDS.values() for level in levels.values()):
-        env: Estimated[Any] = Estimated(anchored.env, **level._asdict())
-        rows[level] = {name: neural.measured(anchored, one, budgets, env) for name, one in trained.items()}
-    return rows, neural.curves(anchored, trained)
+        env: Estimated[Any] = Estimated(problem.env, **level._asdict())
+        rows[level] = {name: measuring.measured(problem, one, budgets, env) for name, one in trained.items()}
+    return rows, measuring.curves(problem, trained)
 
 
-def _setting(budgets: dict[str, float], rows: Rows) -> dict[str, Any]:
-    return {"budgets": budgets, "rows": rows, "optimum": None, "paper": {}, "verdicts": {}}
-
-
-def _kinds(found: Mapping[Level, Rows]) -> dict[str, list[dict[str, Any]]]:
+def _kinds(rows: Mapping[Level, Rows]) -> NoiseKinds:
     """The means over seeds of every method, level by level, for each kind of error and each remedy."""
     return {
-        kind: [
-            {"level": float(at)}
-            | {name: {metric: cell["mean"] for metric, cell in row.items()} for name, row in found[level].items()}
+        kind: tuple(
+            NoiseLevel(float(at), {name: means_of(row) for name, row in rows[level].items()})
             for at, level in levels.items()
-        ]
+        )
         for kind, levels in KINDS.items()
     }
 
 
-def _tests(part: str, ours: Mapping[Level, Row]) -> dict[str, Any]:
-    noisy, exact = (ours[level]["return"]["per_seed"] for level in (Level(WORST), Level()))
-    return {f"{part}: mc-cpo, σ = {WORST:g} vs none, return": dict(welch(noisy, exact))} if len(exact) > 1 else {}
+def _tests(part: str, ours: Mapping[Level, Row]) -> dict[str, Welch]:
+    noisy, exact = (ours[level]["return"].per_seed for level in (Level(WORST), Level()))
+    return {f"{part}: mc-cpo, σ = {WORST:g} vs none, return": welch(noisy, exact)} if len(exact) > 1 else {}
 
 
-def claimed(part: str, ours: Mapping[Level, Row]) -> Claim:
+def claimed(part: str, ours: Mapping[Level, Row]) -> NoiseClaim:
     """Holds the rows of MC-CPO against the paper's claim."""
     reported = paper.tables()["noise"]
-    drop = 1 - ours[Level(WORST)]["return"]["mean"] / ours[Level()]["return"]["mean"]
-    satisfaction = min(ours[level]["satisfaction"]["mean"] for level in KINDS["sigma"].values())
+    drop = 1 - ours[Level(WORST)]["return"].mean / ours[Level()]["return"].mean
+    satisfaction = min(ours[level]["satisfaction"].mean for level in KINDS["sigma"].values())
     holds = drop < reported["return_drop_at_0.2_below"] and satisfaction >= reported["satisfaction"]
-    return Claim(part, drop, satisfaction, _violations(ours[Level(WORST)]), holds)
+    return NoiseClaim(part, drop, satisfaction, _violations(ours[Level(WORST)]), holds)
 
 
-def finding(claims: Sequence[Claim]) -> str:
+def finding(claims: Sequence[NoiseClaim]) -> str:
     """Where the paper's claim holds and where it does not."""
     reported = paper.tables()["noise"]
     parts = [
@@ -180,12 +163,12 @@ def finding(claims: Sequence[Claim]) -> str:
     )
 
 
-def answer(claim: Claim, ours: Mapping[Level, Row], slack: float) -> str:
+def answer(claim: NoiseClaim, ours: Mapping[Level, Row], slack: float) -> str:
     """Whether the paper's claim holds, with what was measured; `slack` is the share of seeds that meet its budgets."""
     exact, noisy = ours[Level()], ours[Level(WORST)]
     return (
         f"the claim {'holds' if claim.holds else 'does not hold'}. At σ = {WORST:g} the return of MC-CPO "
-        f"goes from {exact['return']['mean']:.2f} to {noisy['return']['mean']:.2f}. The budgets are met in "
+        f"goes from {exact['return'].mean:.2f} to {noisy['return'].mean:.2f}. The budgets are met in "
         f"{_seeds(noisy, 'satisfaction')} seeds with τ = 0.1 and in {_seeds(noisy, 'satisfaction_strict')} with τ = 0; "
         f"without noise, in {_seeds(exact, 'satisfaction')} and {_seeds(exact, 'satisfaction_strict')}. (At the "
         f"paper's κ = {PAPER_KAPPA:g}, which is slack, and τ = 0.1, in {_percent(slack)}.) The paper does not say how "
@@ -218,17 +201,17 @@ def others(ours: Mapping[Level, Row]) -> str:
 
 def _outcome(row: Row) -> str:
     unready = f"{_percent(_violations(row))} of the steps not ready"
-    return f"return {row['return']['mean']:.2f}, {_seeds(row, 'satisfaction_strict')} seeds within budget, {unready}"
+    return f"return {row['return'].mean:.2f}, {_seeds(row, 'satisfaction_strict')} seeds within budget, {unready}"
 
 
 def _violations(row: Row) -> float:
-    return row["true_violation_rate"]["mean"]
+    return row["true_violation_rate"].mean
 
 
 def _seeds(row: Row, metric: str) -> str:
-    seeds = row[metric]["per_seed"]
+    seeds = row[metric].per_seed
     return f"{round(sum(seeds))} of {len(seeds)}"
 
 
-def _percent(share: Any) -> str:
+def _percent(share: float | Decimal) -> str:
     return f"{100 * float(share):.3g} %"

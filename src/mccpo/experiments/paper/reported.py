@@ -7,19 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Reported(NamedTuple):
-    """One number of the paper; `unit` is the place of its last printed digit, within which it may have been rounded."""
-
-    mean: float
-    std: float
-    unit: float
-
-    def as_json(self) -> list[float]:
-        return [self.mean, self.std]
-
+from mccpo.runs.results import Reported
 
 Rows = dict[str, dict[str, Reported]]
 
@@ -31,11 +21,15 @@ _RENAMED = {
 }
 
 
+Printed = dict[str, Any]
+"""What the data file has under a name: numbers as decimals, alone or in lists and tables."""
+
+
 @cache
-def tables() -> dict[str, Any]:
+def tables() -> Printed:
     """Every table of the paper as the data file has it, its numbers kept as decimals."""
     text = files("mccpo.experiments").joinpath("paper_tables.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    content: Printed = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     return content
 
 
@@ -49,11 +43,11 @@ def rows(table: str) -> Rows:
 
 def prevalence(table: str) -> dict[str, float] | None:
     """How often the paper found answers that are right and bring no gain in the data of a table: events and share."""
-    found = tables().get(table, {}).get("prevalence")
-    return None if found is None else {name: float(found[name]) for name in ("events", "analysed", "rate")}
+    printed = tables().get(table, {}).get("prevalence")
+    return None if printed is None else {name: float(printed[name]) for name in ("events", "analysed", "rate")}
 
 
-def _cells(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _cells(row: Printed) -> Iterator[tuple[str, Any]]:
     """The cells of a row; multipliers that are listed together are those of the costs in turn."""
     for metric, cell in row.items():
         if metric == "lambda":

@@ -7,21 +7,22 @@ would have found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Summary
-from mccpo.experiments import neural
-from mccpo.experiments.finite import Outcome, tests
-from mccpo.experiments.neural import ANCHOR
+from mccpo.evaluation import Curves
+from mccpo.experiments import measuring
+from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.paper.verdicts import verdicts
-from mccpo.experiments.table import NOTE_JUDGED, Produced, description, met, neural_protocol, reported
+from mccpo.experiments.problem import ANCHOR, Problem, pose_neural
+from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, met, neural_protocol
+from mccpo.experiments.tables import register_table
+from mccpo.experiments.training import Trained
 from mccpo.methods import MethodSpec, method_spec
+from mccpo.runs.results import FrontPoint, Fronts, Results, Row, Rows, Search, Setting, TradeOff, means_of
 
 ENVIRONMENTS = ("tutor-15", "tutor-15-bkt")
 KAPPAS = (0.9, 0.7, 0.5)
@@ -51,20 +52,23 @@ WITHOUT_TUNING = (
     "themselves, and its mask leaves no unready concept to choose."
 )
 
-Row = dict[str, Summary]
-
 
 @dataclass(frozen=True, eq=False)
 class Study:
     """One environment: rows of the methods, and of each form by weight, at the first κ; rows of MC-CPO at every κ."""
 
     environment: str
-    anchored: neural.Anchored
+    problem: Problem
     budgets: dict[float, dict[str, float]]
-    rows: dict[str, Row]
-    swept: dict[str, dict[float, Row]]
+    rows: Rows
+    swept: Mapping[str, Mapping[float, Row]]
     ours: dict[float, Row]
     curves: Curves
+
+    @property
+    def first_budgets(self) -> dict[str, float]:
+        """The budgets of the first κ."""
+        return next(iter(self.budgets.values()))
 
     @property
     def title(self) -> str:
@@ -77,49 +81,31 @@ class Study:
         return {_label(self.environment, kappa): self.title if kappa == first else "" for kappa in self.budgets}
 
 
-class Search(NamedTuple):
-    """What a search over all weights finds under the budgets of a κ.
-
-    `meeting` of the `tried` weights meet the budgets in every seed; `best` is the one of them with the highest return.
-    It `matches` MC-CPO where its return is no lower.
-    """
-
-    environment: str
-    kappa: float
-    tried: int
-    meeting: int
-    best: str | None
-    best_return: float | None
-    mc_cpo_return: float
-    mc_cpo_satisfaction: float
-    matches: bool
-
-
+@register_table("shaping")
 def produce(options: Options, session: Session) -> Produced:
     """Trains every method and weight on each environment, and MC-CPO at every κ."""
     if options.budgets:
         raise InputError("reproduce shaping sets budgets by κ", fix="run `mccpo compare ENVIRONMENT --budget …`")
     studies = [_study(environment, options, session) for environment in ENVIRONMENTS]
     searches = [search(study) for study in studies]
-    answers = [answer(study, found) for study, found in zip(studies, searches, strict=True) if found]
-    named = {name: part for study in studies for name, part in _named(study, options).items()}
-    swept = {name: part for study in studies for name, part in _swept(study).items()}
-    plan, env = studies[0].anchored.plan, studies[0].anchored.env
-    results = {
-        "table": "shaping",
-        "title": "Shaping: prices in the reward against budgets",
-        "finding": finding([one for found in searches for one in found], plan.seeds) if answers else "",
-        "protocol": neural_protocol(plan, kappa=list(studies[0].budgets), gamma=env.gamma, horizon=env.horizon),
-        "environment": description(env),
-        "settings": named | swept,
-        "parts": {part: shown for study in studies for part, shown in study.parts.items()},
-        "fronts": fronts(studies[0]),
-        "searches": [one._asdict() for found in searches for one in found],
-        "tests": {
-            f"{study.environment}: {name}": found for study in studies for name, found in tests(study.rows).items()
-        },
-        "notes": [NOTE_JUDGED, NOTE_FORMS, NOTE_PAPER, *(note for study in studies for note in apart(study)), *answers],
-    }
+    all_searches = tuple(one for by_kappa in searches for one in by_kappa)
+    answers = [answer(study, by_kappa) for study, by_kappa in zip(studies, searches, strict=True) if by_kappa]
+    differences = [note for study in studies for note in apart(study)]
+    swept = [setting for study in studies for setting in _swept(study)]
+    plan, env = studies[0].problem.training, studies[0].problem.env
+    results = Results(
+        table="shaping",
+        title="Shaping: prices in the reward against budgets",
+        settings=(*(_named(study, options) for study in studies), *swept),
+        protocol=neural_protocol(plan, kappa=list(studies[0].budgets), gamma=env.gamma, horizon=env.horizon),
+        environment=description(env),
+        tests={f"{study.environment}: {pair}": test for study in studies for pair, test in tests(study.rows).items()},
+        notes=(NOTE_EVALUATED, NOTE_FORMS, NOTE_PAPER, *differences, *answers),
+        finding=finding(all_searches, plan.seeds) if answers else "",
+        parts={part: shown for study in studies for part, shown in study.parts.items()},
+        tradeoff=TradeOff(fronts(studies[0])),
+        searches=all_searches,
+    )
     return Produced(results, {study.environment: study.curves for study in studies})
 
 
@@ -140,109 +126,95 @@ def _label(environment: str, kappa: float) -> str:
 
 
 def _study(environment: str, options: Options, session: Session) -> Study:
-    anchored = neural.anchor(make(environment, **options.parameters), options, session)
-    budgets = {kappa: anchored.budgets(kappa, {}) for kappa in options.kappa or KAPPAS}
+    problem = pose_neural(make(environment, **options.parameters), options, session)
+    budgets = {kappa: problem.budgets(kappa, {}) for kappa in options.kappa or KAPPAS}
     names = options.methods_or(METHODS)
     forms = {form: {weight: weigh(form, weight) for weight in WEIGHTS[form]} for form in WEIGHTS if form in names}
     learners = [method_spec(name) for name in names if name not in forms]
     learners += [spec for weights in forms.values() for spec in weights.values()]
     first, *further = budgets
-    trained = _train(anchored, learners, first, session)
-    rows = {name: neural.row(anchored, one, budgets[first]) for name, one in trained.items()}
+    trained = _train(problem, learners, first, session)
+    rows = {name: measuring.row(problem, one, budgets[first]) for name, one in trained.items()}
     swept = {form: {weight: rows[spec.name] for weight, spec in forms[form].items()} for form in forms}
     named = {name: swept[name][OWN[name]] if name in forms else rows[name] for name in names}
     ours: dict[float, Row] = {}
     if OURS in named:
         ours = {first: named[OURS]}
         for kappa in further:
-            one = _train(anchored, [method_spec(OURS)], kappa, session)[OURS]
-            ours[kappa] = neural.row(anchored, one, budgets[kappa])
-    return Study(environment, anchored, budgets, named, swept, ours, neural.curves(anchored, trained))
+            one = _train(problem, [method_spec(OURS)], kappa, session)[OURS]
+            ours[kappa] = measuring.row(problem, one, budgets[kappa])
+    return Study(environment, problem, budgets, named, swept, ours, measuring.curves(problem, trained))
 
 
-def _train(
-    anchored: neural.Anchored, learners: list[MethodSpec], kappa: float, session: Session
-) -> dict[str, neural.Trained]:
-    budgets, label = anchored.budgets(kappa, {}), _label(anchored.env.name, kappa)
-    trained = neural.train(anchored, learners, budgets, label, session)
-    neural.keep(anchored, trained, budgets, label, session)
+def _train(problem: Problem, learners: list[MethodSpec], kappa: float, session: Session) -> dict[str, Trained]:
+    budgets, label = problem.budgets(kappa, {}), _label(problem.env.name, kappa)
+    trained = measuring.train(problem, learners, budgets, label, session)
+    measuring.keep(problem, trained, budgets, label, session)
     return trained
 
 
-def _named(study: Study, options: Options) -> dict[str, Any]:
+def _named(study: Study, options: Options) -> Setting:
     """The methods side by side."""
     # The paper's baselines see no budget, so that its κ = 1.02 is no obstacle; its MC-CPO does.
     known = paper.rows(study.environment) if study.environment in paper.tables() and not options.parameters else {}
     known = {method: cells for method, cells in known.items() if not method_spec(method).constrained}
-    return {study.title: _setting(study, study.rows, known) | {"fronts": fronts(study)}}
+    setting = beside_paper(study.title, study.first_budgets, study.rows, known)
+    return replace(setting, tradeoff=TradeOff(fronts(study)))
 
 
-def _swept(study: Study) -> dict[str, Any]:
+def _swept(study: Study) -> list[Setting]:
     """Each form by weight, beside MC-CPO."""
     ours = {name: row for name, row in study.rows.items() if name == OURS}
-    return {
-        f"{study.title}, {form}": _setting(study, {_name(form, at): row for at, row in rows.items()} | ours, {})
+    by_form = {
+        form: {_name(form, weight): row for weight, row in rows.items()} | ours for form, rows in study.swept.items()
+    }
+    return [Setting(f"{study.title}, {form}", study.first_budgets, rows) for form, rows in by_form.items()]
+
+
+def fronts(study: Study) -> Fronts:
+    """Where each form ended up at each weight, and MC-CPO at each κ."""
+    points: Fronts = {
+        form: tuple(FrontPoint(means_of(row), weight=weight) for weight, row in rows.items())
         for form, rows in study.swept.items()
     }
-
-
-def _setting(study: Study, rows: dict[str, Row], known: paper.Rows) -> dict[str, Any]:
-    return {
-        "budgets": next(iter(study.budgets.values())),
-        "rows": rows,
-        "optimum": None,
-        "paper": reported(known, Outcome(rows, study.curves)),
-        "verdicts": verdicts(rows, known, {}, paper_seeds=10),
-    }
-
-
-def fronts(study: Study) -> dict[str, list[dict[str, float]]]:
-    """Where each form ended up at each weight, and MC-CPO at each κ."""
-    found = {
-        form: [{"weight": weight} | _means(row) for weight, row in rows.items()] for form, rows in study.swept.items()
-    }
     if study.ours:
-        found[OURS] = [{"kappa": kappa} | _means(row) for kappa, row in study.ours.items()]
-    return found
-
-
-def _means(row: Row) -> dict[str, float]:
-    return {metric: cell["mean"] for metric, cell in row.items()}
+        points[OURS] = tuple(FrontPoint(means_of(row), kappa=kappa) for kappa, row in study.ours.items())
+    return points
 
 
 def search(study: Study) -> list[Search]:
     """What a search over the weights finds at every κ; shaping sees no budget, so that one training serves them all."""
     swept = {_name(form, weight): row for form, rows in study.swept.items() for weight, row in rows.items()}
-    found = []
+    searches = []
     for kappa, ours in study.ours.items() if swept else ():
-        meeting = {name: row["return"]["mean"] for name, row in swept.items() if met(row, study.budgets[kappa]) == 1}
+        meeting = {name: row["return"].mean for name, row in swept.items() if met(row, study.budgets[kappa]) == 1}
         best = max(meeting, key=lambda name: meeting[name], default=None)
         reached = None if best is None else meeting[best]
-        returned, share = ours["return"]["mean"], met(ours, study.budgets[kappa])
+        returned, share = ours["return"].mean, met(ours, study.budgets[kappa])
         matches = reached is not None and reached >= returned
-        found.append(
+        searches.append(
             Search(study.environment, kappa, len(swept), len(meeting), best, reached, returned, share, matches)
         )
-    return found
+    return searches
 
 
 def apart(study: Study) -> list[str]:
     """How far each baseline is from the unconstrained policy, which the paper says they all equal."""
     if ANCHOR not in study.rows:
         return []
-    free = study.rows[ANCHOR]["return"]["mean"]
+    free = study.rows[ANCHOR]["return"].mean
     notes = []
     for form, rows in study.swept.items():
-        near = [f"{weight:g}" for weight, row in rows.items() if abs(row["return"]["mean"] / free - 1) <= NEAR]
+        near = [f"{weight:g}" for weight, row in rows.items() if abs(row["return"].mean / free - 1) <= NEAR]
         last, row = list(rows.items())[-1]
         notes.append(
             f"{study.environment}, {form}: the return is within {100 * NEAR:g} % of the unconstrained {free:.2f} at "
             f"{len(near)} of {len(rows)} weights ({', '.join(near) or 'none'}); at {last:g} it is "
-            f"{row['return']['mean']:.2f}, with {100 * row['prerequisite_violation_rate']['mean']:.3g} % of the steps "
+            f"{row['return'].mean:.2f}, with {100 * row['prerequisite_violation_rate'].mean:.3g} % of the steps "
             "not ready."
         )
     if "post-hoc" in study.rows:
-        filtered = study.rows["post-hoc"]["return"]["mean"]
+        filtered = study.rows["post-hoc"]["return"].mean
         notes.append(f"{study.environment}, post-hoc: the filter takes the return from {free:.2f} to {filtered:.2f}.")
     return notes
 
@@ -250,46 +222,46 @@ def apart(study: Study) -> list[str]:
 def finding(searches: Sequence[Search], seeds: int) -> str:
     """What a search over the weights would have found, in one sentence."""
     parts = [
-        f"{'none' if found.best is None else f'{found.best_return:.2f} ({found.best})'} against "
-        f"{found.mc_cpo_return:.2f} ({found.mc_cpo_satisfaction * seeds:.0f} of {seeds}) for {found.environment} "
-        f"{kappa_text(found.kappa)}"
-        for found in searches
+        f"{'none' if one.best is None else f'{one.best_return:.2f} ({one.best})'} against "
+        f"{one.mc_cpo_return:.2f} ({one.mc_cpo_satisfaction * seeds:.0f} of {seeds}) for {one.environment} "
+        f"{kappa_text(one.kappa)}"
+        for one in searches
     ]
     return (
         f"The best of {searches[0].tried} shaping weights that meets the budgets in every seed matches MC-CPO in "
-        f"{sum(found.matches for found in searches)} of {len(searches)} cases. Its return against that of MC-CPO (and "
+        f"{sum(one.matches for one in searches)} of {len(searches)} cases. Its return against that of MC-CPO (and "
         f"the seeds that meet the budgets there): {'; '.join(parts)}."
     )
 
 
 def answer(study: Study, searches: list[Search]) -> str:
     """Where shaping matches MC-CPO and where it does not, and what the one gives that the other does not."""
-    seeds = study.anchored.plan.seeds
+    seeds = study.problem.training.seeds
     shaped = min(_unready(row) for rows in study.swept.values() for row in rows.values())
     gate = (
         f"In training, MC-CPO taught what was not ready in {_unready(study.rows[OURS]):.0f} steps a seed, the shaped "
         f"methods in {shaped:.0f} or more."
     )
-    return " ".join([*(_at(found, seeds) for found in searches), gate, WITHOUT_TUNING])
+    return " ".join([*(_at(one, seeds) for one in searches), gate, WITHOUT_TUNING])
 
 
 def _unready(row: Row) -> float:
-    return row["prerequisite_violations_training"]["mean"]
+    return row["prerequisite_violations_training"].mean
 
 
-def _at(found: Search, seeds: int) -> str:
+def _at(search: Search, seeds: int) -> str:
     ours = (
-        f"On {found.environment} at κ = {found.kappa}, one training of MC-CPO returns {found.mc_cpo_return:.2f} and "
-        f"meets the budgets in {found.mc_cpo_satisfaction * seeds:.0f} of {seeds} seeds; of {found.tried} weights of "
-        f"shaping, each trained with as many seeds, {found.meeting or 'none'} "
-        f"{'meet' if found.meeting > 1 else 'meets'} them in every seed"
+        f"On {search.environment} at κ = {search.kappa}, one training of MC-CPO returns {search.mc_cpo_return:.2f} and "
+        f"meets the budgets in {search.mc_cpo_satisfaction * seeds:.0f} of {seeds} seeds; of {search.tried} weights of "
+        f"shaping, each trained with as many seeds, {search.meeting or 'none'} "
+        f"{'meet' if search.meeting > 1 else 'meets'} them in every seed"
     )
-    if found.best is None:
+    if search.best is None:
         return f"{ours}."
-    if found.matches:
+    if search.matches:
         verdict = "no less: here a search over weights finds a match for MC-CPO"
-    elif found.mc_cpo_satisfaction < 1:
+    elif search.mc_cpo_satisfaction < 1:
         verdict = "less, but within the budgets in every seed, which MC-CPO is not"
     else:
         verdict = "less"
-    return f"{ours}. The best of these, {found.best}, returns {found.best_return:.2f}, {verdict}."
+    return f"{ours}. The best of these, {search.best}, returns {search.best_return:.2f}, {verdict}."

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.experiments import feasibility, neural
-from mccpo.experiments.finite import Outcome, tests
+from mccpo.evaluation import Curves, Welch
+from mccpo.experiments import feasibility, measuring
+from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.paper.verdicts import verdicts
-from mccpo.experiments.table import NOTE_JUDGED, Produced, description, neural_protocol, reported
+from mccpo.experiments.problem import pose_neural
+from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, neural_protocol
+from mccpo.experiments.tables import register_table
+from mccpo.runs.results import Results, Setting
 
 PAPER_KAPPA = 1.02
 KAPPAS = (0.9, PAPER_KAPPA)
@@ -37,44 +40,34 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
         raise InputError(
             f"reproduce {environment} sets budgets by κ", fix=f"run `mccpo compare {environment} --budget …`"
         )
-    settings: dict[str, Any] = {}
-    curves = {}
-    found: dict[str, Any] = {}
+    settings: list[Setting] = []
+    between: dict[str, Welch] = {}
+    curves: dict[str, Curves] = {}
     for part in (environment, *beside):
-        anchored = neural.anchor(make(part, **options.parameters), options, session)
+        problem = pose_neural(make(part, **options.parameters), options, session)
         for kappa in options.kappa or (KAPPAS if part == environment else KAPPAS[:1]):
-            name, budgets = f"{part} {kappa_text(kappa)}", anchored.budgets(kappa, {})
-            outcome = neural.run(anchored, options.methods, budgets, name, session)
-            why = feasibility.examine(anchored, outcome.rows, budgets, name, session)
+            name, budgets = f"{part} {kappa_text(kappa)}", problem.budgets(kappa, {})
+            outcome = measuring.run(problem, options.methods, budgets, name, session)
+            unmet = feasibility.examine(problem, outcome.rows, budgets, name, session)
             with_paper = part == environment and kappa == PAPER_KAPPA and not options.parameters
-            settings[name] = _setting(part, outcome, budgets, with_paper=with_paper) | why
-            found |= {f"{name}: {test}": result for test, result in tests(outcome.rows).items()}
+            stated = paper.rows(part) if with_paper else {}
+            supplement = replace(outcome.supplement(), unmet=unmet)
+            settings.append(beside_paper(name, budgets, outcome.rows, stated, supplement=supplement))
+            between |= {f"{name}: {pair}": test for pair, test in tests(outcome.rows).items()}
             curves[name] = outcome.curves
-    env, plan = make(environment, **options.parameters), anchored.plan
-    results = {
-        "table": environment,
-        "title": f"{environment}: the simulated tutor",
-        "protocol": neural_protocol(plan, gamma=env.gamma, horizon=env.horizon),
-        "environment": description(env),
-        "settings": settings,
-        "parts": {name: name for name in settings},
-        "tests": found,
-        "notes": [NOTE_JUDGED, NOTE_SLACK, NOTE_BASELINES],
-    }
+    env, plan = make(environment, **options.parameters), problem.training
+    results = Results(
+        table=environment,
+        title=f"{environment}: the simulated tutor",
+        settings=tuple(settings),
+        protocol=neural_protocol(plan, gamma=env.gamma, horizon=env.horizon),
+        environment=description(env),
+        tests=between,
+        notes=(NOTE_EVALUATED, NOTE_SLACK, NOTE_BASELINES),
+        parts={setting.name: setting.name for setting in settings},
+    )
     return Produced(results, curves)
 
 
-def _setting(environment: str, outcome: Outcome, budgets: dict[str, float], *, with_paper: bool) -> dict[str, Any]:
-    rows = paper.rows(environment) if with_paper else {}
-    return {
-        "budgets": budgets,
-        "rows": outcome.rows,
-        "optimum": None,
-        "paper": reported(rows, outcome),
-        "verdicts": verdicts(outcome.rows, rows, {}, paper_seeds=10),
-        **outcome.shown(),
-    }
-
-
-tutor_15 = partial(produce, "tutor-15", ("tutor-15-bkt",))
-tutor_25 = partial(produce, "tutor-25", ())
+register_table("tutor-15")(partial(produce, "tutor-15", ("tutor-15-bkt",)))
+register_table("tutor-25")(partial(produce, "tutor-25", ()))

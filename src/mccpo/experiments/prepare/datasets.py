@@ -6,27 +6,27 @@ The data's folder is a release's own, or one that holds a folder for each data s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from mccpo.curriculum import read_raw
-from mccpo.curriculum.derive import junyi2020, xes3g5m
-from mccpo.curriculum.derive.learn import learn
+from mccpo.curriculum.derive import derive_junyi2020, derive_xes3g5m, learn_graph, read_routes, read_taxonomy
 from mccpo.errors import InputError
-from mccpo.experiments.prepare.build import Choices, Prepared, prepare, repaired
-from mccpo.experiments.prepare.learners import Models, as_learners, halves
-from mccpo.experiments.prepare.signals import first_answers
-from mccpo.logs import Logs, Opening, load
-from mccpo.logs.responses_by_concept import responses_by_concept
-from mccpo.logs.table import BETWEEN_CONCEPTS
+from mccpo.experiments.prepare.build import prepare, repaired
+from mccpo.experiments.prepare.document import LogOrigin
+from mccpo.experiments.prepare.engagement import first_answers
+from mccpo.experiments.prepare.learners import FitModels, LearnerModels, as_learners, halves
+from mccpo.experiments.prepare.options import PrepareOptions
+from mccpo.experiments.prepare.prepared import Prepared
+from mccpo.logs import BETWEEN_CONCEPTS, Logs, ReadOptions, load, responses_by_concept
 from mccpo.mastery import BKT, PFA, Responses
-from mccpo.mastery.fitting.fit import Settings, fit
-from mccpo.mastery.tables.responses import responses_of
+from mccpo.mastery.fitting import FitSettings, fit
+from mccpo.mastery.tables import responses_of
 
 _LEAST_CHANCE = 0.02
 
@@ -44,9 +44,11 @@ def junyi(data: Path, seed: int) -> Dataset:
     """Junyi Academy 2018-2019: concepts and edges from the taxonomy, 5,000 learners with 30 events or more."""
     folder = _folder(data, "junyi2020", ("Log_Problem.csv", "Info_Content.csv"))
     logs = load(folder / "Log_Problem.csv", "junyi-2020")
-    derived = junyi2020.derive(junyi2020.read(folder / "Info_Content.csv"))
+    derived = derive_junyi2020(read_taxonomy(folder / "Info_Content.csv"))
     members = {item: concept for concept, items in derived.members.items() for item in items}
-    made = prepare(logs.table, derived.graph, Choices(minimum=30, seed=seed), members=members, origin=_origin(logs))
+    made = prepare(
+        logs.table, derived.graph, PrepareOptions(minimum=30, seed=seed), members=members, origin=_origin(logs)
+    )
     return Dataset(made, logs, derived.notes)
 
 
@@ -58,8 +60,8 @@ def xes3g5m_data(data: Path, seed: int) -> Dataset:
     for name, count in logs.table.drop_nulls("concept").group_by(pl.col("concept").cast(pl.String)).len().iter_rows():
         for part in name.split(BETWEEN_CONCEPTS):
             counts[part] += count
-    derived = xes3g5m.derive(xes3g5m.read(folder / "metadata"), interactions=counts)
-    made = prepare(logs.table, derived.graph, Choices(minimum=20, seed=seed), origin=_origin(logs))
+    derived = derive_xes3g5m(read_routes(folder / "metadata"), interactions=counts)
+    made = prepare(logs.table, derived.graph, PrepareOptions(minimum=20, seed=seed), origin=_origin(logs))
     return Dataset(made, logs, derived.notes)
 
 
@@ -67,8 +69,8 @@ def assistments_2009(data: Path, seed: int) -> Dataset:
     """ASSISTments 2009-10, skill builder: a graph learnt from the responses, since none was published."""
     names = ("skill_builder_data_corrected.parquet", "skill_builder_data_corrected.csv", "skill_builder_data.csv")
     logs = load(_one_of(_folder(data, "assist2009", ()), names), "assistments-2009")
-    derived = learn(responses_by_concept(logs.table), origin="assistments-2009")
-    made = prepare(logs.table, derived.graph, Choices(seed=seed), origin=_origin(logs))
+    derived = learn_graph(responses_by_concept(logs.table), origin="assistments-2009")
+    made = prepare(logs.table, derived.graph, PrepareOptions(seed=seed), origin=_origin(logs))
     return Dataset(made, logs, ("The graph is learnt from the responses; nobody has stated it.", *derived.notes))
 
 
@@ -82,12 +84,12 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
     folder = _folder(data, "junyi2015", ("junyi_Exercise_table.csv",))
     graph, removed = repaired(read_raw(folder / "junyi_Exercise_table.csv"))
     named = {"learner": "student", "concept": "exercise", "correct": "score"}
-    logs = load(folder / "conecd_junyi_responses_named.parquet", "table", Opening(mapping=named))
+    logs = load(folder / "conecd_junyi_responses_named.parquet", "table", ReadOptions(mapping=named))
     ordered = {"learner": "student", "concept": "exercise", "order": "step", "correct": "correct"}
-    sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", Opening(mapping=ordered))
+    sequences = load(folder / "grlepg_junyi_sequences.parquet", "table", ReadOptions(mapping=ordered))
     models = _from_samples(responses_of(sequences.table))
-    choices = Choices(minimum=10, seed=seed)
-    made = prepare(logs.table, graph, choices, origin=_origin(logs), models=models)
+    options = PrepareOptions(minimum=10, seed=seed)
+    made = prepare(logs.table, graph, options, origin=_origin(logs), models=models)
     notes = (
         f"The graph is the experts', {len(removed)} faults repaired (cycles, self-loops, repeats).",
         "Names and order of answers come from different samples: mastery at the start is each exercise's own, learning "
@@ -96,10 +98,23 @@ def junyi_2015(data: Path, seed: int) -> Dataset:
     return Dataset(made, logs, notes)
 
 
-def _from_samples(sequences: Responses) -> Models:
+class SamplesReport(NamedTuple):
+    """What was fitted to all exercises together."""
+
+    learn: float
+    guess: float
+    slip: float
+    decay: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {"of all exercises together": self._asdict()}
+
+
+def _from_samples(sequences: Responses) -> FitModels:
     """The models of learners: pace from the sequences, all exercises together; the start from first answers."""
 
-    def models(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
+    def models(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
         # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
         tracing, factors = (
             fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model
@@ -114,11 +129,10 @@ def _from_samples(sequences: Responses) -> Models:
         learnt, guessed, slipped = (np.full(size, value) for value in (learn_, guess, slip))
         sure = np.clip(chance[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
         success, failure = (np.full(size, float(values[-1])) for values in (factors.success, factors.failure))
-        found = {"learn": learn_, "guess": guess, "slip": slip, "decay": factors.decay}
-        return (
+        return LearnerModels(
             BKT(known, learnt, guessed, slipped, ours.concepts),
             PFA(np.log(sure / (1 - sure)), success, failure, factors.decay, ours.concepts),
-            {"of all exercises together": found},
+            SamplesReport(learn_, guess, slip, factors.decay),
         )
 
     return models
@@ -130,8 +144,8 @@ def _filled(chance: Any) -> Any:
     return np.append(np.where(np.isnan(chance), mean, chance), mean)
 
 
-def _origin(logs: Logs) -> Mapping[str, Any]:
-    return {"format": logs.source, "account": logs.account.as_dict()}
+def _origin(logs: Logs) -> LogOrigin:
+    return LogOrigin(format=logs.format, account=logs.account)
 
 
 def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:
@@ -146,19 +160,19 @@ def _folder(data: Path, name: str, files: tuple[str, ...]) -> Path:
 
 
 def _one_of(folder: Path, names: tuple[str, ...]) -> Path:
-    found = next((folder / name for name in names if (folder / name).exists()), None)
-    if found is None:
+    file = next((folder / name for name in names if (folder / name).exists()), None)
+    if file is None:
         raise InputError(f"{folder} has none of {', '.join(names)}", fix="name the folder of the release with --data")
-    return found
+    return file
 
 
 def retained(dataset: Dataset) -> np.ndarray:
     """Which rows of the log are in the retained episodes: the paper's denominator."""
-    rows, kept = (_places(one) for one in (dataset.logs.table, dataset.prepared.episodes))
-    return np.isin(rows, kept)
+    rows, in_episodes = (_event_numbers(table) for table in (dataset.logs.table, dataset.prepared.episodes))
+    return np.isin(rows, in_episodes)
 
 
-def _places(table: pl.DataFrame) -> np.ndarray:
+def _event_numbers(table: pl.DataFrame) -> np.ndarray:
     """A number for each event, by learner and position, that stays the same when others are left out."""
     return table["learner"].to_physical().to_numpy().astype(np.int64) << 32 | table["order"].to_numpy()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 
 from mccpo.env import Group
 from mccpo.errors import InputError
-from mccpo.logs.table import GROUP
+from mccpo.logs import GROUP
 from mccpo.mastery import BKT, PFA, Responses, codes
-from mccpo.mastery.fitting.fit import Settings, fit
+from mccpo.mastery.fitting import FitReport, FitSettings, fit
 
 POOLED_WITH = 20
 """How many learners' worth of the mean over concepts the parameters of each are pooled with."""
@@ -23,8 +23,35 @@ _UNKNOWN, _OTHER = "unknown", "other"
 _LEAST_FACTOR, _MOST_FACTOR = 0.25, 4.0
 """How far the start and the pace of a group are taken to be off those of all."""
 
-Models: TypeAlias = Callable[[Responses, Responses, Settings], tuple[BKT, PFA, dict[str, Any]]]
-"""The model that trains and the one that judges, from the responses of the two halves, and how the fits went."""
+
+class ModelsReport(Protocol):
+    """How the fits of the models of learners went."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+
+
+class HalvesReport(NamedTuple):
+    """How the fits to the two halves of the learners went."""
+
+    tracing: FitReport
+    factors: FitReport
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {"bkt": self.tracing.as_json(), "pfa": self.factors.as_json(), "pooled with": POOLED_WITH}
+
+
+class LearnerModels(NamedTuple):
+    """The model of the learners to train with, that of the learners to judge by, and how the fits went."""
+
+    tutor: BKT
+    judge: PFA
+    report: ModelsReport
+
+
+FitModels: TypeAlias = Callable[[Responses, Responses, FitSettings], LearnerModels]
+"""Gives the models of learners from the responses of the two halves."""
 
 
 def halves(responses: Responses, seed: int) -> tuple[Responses, Responses]:
@@ -35,13 +62,13 @@ def halves(responses: Responses, seed: int) -> tuple[Responses, Responses]:
     return responses.where(first[responses.learner]), responses.where(~first[responses.learner])
 
 
-def fitted(ours: Responses, theirs: Responses, settings: Settings) -> tuple[BKT, PFA, dict[str, Any]]:
+def fit_halves(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
     """Knowledge tracing of one half and performance factors of the other, concept by concept."""
-    learner, tracing = fit("bkt", ours, settings)
-    judging, factors = fit("pfa", theirs, settings)
-    assert isinstance(learner, BKT)
-    assert isinstance(judging, PFA)
-    return pooled(learner, ours), judging, {"bkt": tracing, "pfa": factors, "pooled with": POOLED_WITH}
+    tutor, tracing = fit("bkt", ours, settings)
+    judge, factors = fit("pfa", theirs, settings)
+    assert isinstance(tutor, BKT)
+    assert isinstance(judge, PFA)
+    return LearnerModels(pooled(tutor, ours), judge, HalvesReport(tracing, factors))
 
 
 def pooled(model: BKT, responses: Responses) -> BKT:
@@ -51,8 +78,8 @@ def pooled(model: BKT, responses: Responses) -> BKT:
     """
     pairs = np.unique(responses.learner.astype(np.int64) * len(responses.concepts) + responses.concept)
     met = np.bincount(pairs % len(responses.concepts), minlength=len(responses.concepts))
-    place = {name: at for at, name in enumerate(responses.concepts)}
-    learners = met[[place[name] for name in model.concepts]]
+    code_of = {name: at for at, name in enumerate(responses.concepts)}
+    learners = met[[code_of[name] for name in model.concepts]]
     own = np.append(learners / (learners + POOLED_WITH), 1.0)  # the last is the mean itself
     drawn = {
         name: own * values + (1 - own) * values[-1] for name, values in model._asdict().items() if name != "concepts"
@@ -109,7 +136,7 @@ def labels_of(events: pl.DataFrame, group: str) -> dict[str, str]:
 
 
 def groups_of(
-    labels: Mapping[str, str], ours: Responses, settings: Settings, K0: np.ndarray, eta: np.ndarray
+    labels: Mapping[str, str], ours: Responses, settings: FitSettings, K0: np.ndarray, eta: np.ndarray
 ) -> tuple[Group, ...]:
     """The groups, the largest first, and how their start and pace differ: knowledge tracing, all concepts together.
 
@@ -126,8 +153,8 @@ def groups_of(
     pace = _factors(model.learn[at], share, 1 / float(eta.min()))
     share[-1] = 1 - share[:-1].sum()
     return tuple(
-        Group(name, float(share[place]), eta=float(pace[place]), K0=float(start[place]))
-        for place, name in enumerate(names)
+        Group(name, float(share[number]), eta=float(pace[number]), K0=float(start[number]))
+        for number, name in enumerate(names)
     )
 
 

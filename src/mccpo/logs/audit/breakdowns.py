@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from mccpo.logs.audit import levels as ways
-from mccpo.logs.audit.clustered import Difference, Rate, compare, rates, sums_by
-from mccpo.logs.audit.counting import Counts, Judged, Rows, count, flags_of, of_learners
+from mccpo.logs.audit.cluster_robust import Difference, Rate, compare, rates, sums_by
+from mccpo.logs.audit.event_counts import Counts, Judged, Rows, count, flags_of, of_learners
 from mccpo.logs.audit.levels import NOT_KNOWN, Levels
-from mccpo.logs.table import BETWEEN_CONCEPTS, GROUP
+from mccpo.logs.table import GROUP, split_concepts
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Level:
     rates: Mapping[str, Rate]
     against: Mapping[str, Difference] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
             "level": self.label,
             "interactions": self.interactions,
@@ -47,32 +47,32 @@ class Breakdown:
     levels: tuple[Level, ...]
     reference: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        told = [level.as_dict() for level in self.levels]
-        return {"title": self.title, "reference": self.reference, "levels": told}
+    def as_json(self) -> dict[str, Any]:
+        levels = [level.as_json() for level in self.levels]
+        return {"title": self.title, "reference": self.reference, "levels": levels}
 
 
 def broken_down(
     table: pl.DataFrame,
     rows: Rows,
-    found: Mapping[str, Judged],
+    judgements: Mapping[str, Judged],
     learners: Counts,
     by: Sequence[str] | None,
     hours_ahead: float,
 ) -> Iterator[Breakdown]:
     groups = [name for name in table.columns if name.startswith(GROUP)] if by is None else by
-    flags = flags_of(rows, found)
+    flags = flags_of(rows, judgements)
     whole = pl.DataFrame({"who": np.arange(rows.learners, dtype=np.uint32), **learners})
     for levels in _levels(table, groups, hours_ahead, learners):
         of_learner = levels.codes if len(levels.codes) == rows.learners else of_learners(levels.codes, rows)
         if of_learner is not None:
             counted = whole.with_columns(pl.Series("level", of_learner.astype(np.uint32)))
         else:
-            counted = count(flags, levels, list(found))
+            counted = count(flags, levels, list(judgements))
         labels: Sequence[str] = levels.labels
         if levels.name == "concept":
             counted, labels = _taken_apart(counted, labels)
-        yield _summed(counted, levels, labels, list(found), compared=levels.name.startswith(GROUP))
+        yield _summed(counted, levels, labels, list(judgements), compared=levels.name.startswith(GROUP))
 
 
 def _levels(table: pl.DataFrame, groups: Sequence[str], hours_ahead: float, learners: Counts) -> Iterator[Levels]:
@@ -91,18 +91,14 @@ def _levels(table: pl.DataFrame, groups: Sequence[str], hours_ahead: float, lear
 
 def _taken_apart(counted: pl.DataFrame, labels: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """Counts by learner and combination of concepts as counts by learner and each of the concepts."""
-    parts = [sorted(set(label.split(BETWEEN_CONCEPTS))) for label in labels]
-    concepts = sorted({part for split in parts for part in split})
-    if len(concepts) == len(labels) and all(len(split) == 1 for split in parts):
+    split = split_concepts(labels)
+    if split.single:
         return counted, list(labels)
-    place = {name: at for at, name in enumerate(concepts)}
-    belongs = pl.DataFrame(
-        [(code, place[part]) for code, split in enumerate(parts) for part in split],
-        schema={"level": counted.schema["level"], "concept": counted.schema["level"]},
-        orient="row",
-    )
+    code = counted.schema["level"]
+    cells = np.repeat(np.arange(len(labels)), split.counts)
+    belongs = pl.DataFrame({"level": pl.Series(cells).cast(code), "concept": pl.Series(split.codes).cast(code)})
     single = counted.join(belongs, on="level").drop("level").rename({"concept": "level"})
-    return single.group_by("who", "level").agg(pl.all().sum()), concepts
+    return single.group_by("who", "level").agg(pl.all().sum()), list(split.concepts)
 
 
 def _summed(
@@ -118,7 +114,7 @@ def _summed(
         name: rates(sums_by(level, size, counted[f"events_{name}"].to_numpy(), counted[f"known_{name}"].to_numpy()))
         for name in measures
     }
-    found = {
+    by_code = {
         at: Level(
             labels[at],
             int(n[at]),
@@ -128,25 +124,27 @@ def _summed(
         )
         for at in np.flatnonzero(n).tolist()
     }
-    if not compared or len(found) < 2:
-        return Breakdown(levels.name, levels.title, tuple(found.values()))
-    return _compared(counted, levels, found, measures)
+    if not compared or len(by_code) < 2:
+        return Breakdown(levels.name, levels.title, tuple(by_code.values()))
+    return _compared(counted, levels, by_code, measures)
 
 
-def _compared(counted: pl.DataFrame, levels: Levels, found: Mapping[int, Level], measures: Sequence[str]) -> Breakdown:
+def _compared(
+    counted: pl.DataFrame, levels: Levels, by_code: Mapping[int, Level], measures: Sequence[str]
+) -> Breakdown:
     """Compares every level with that of most learners, whose group is known."""
-    named = [at for at, level in found.items() if level.label != NOT_KNOWN]
-    base = max(named, key=lambda at: found[at].learners)
-    told = []
-    for at, level in found.items():
+    named = [at for at, level in by_code.items() if level.label != NOT_KNOWN]
+    base = max(named, key=lambda at: by_code[at].learners)
+    compared = []
+    for at, level in by_code.items():
         against = {}
         for name in measures if at != base else ():
-            pair = (level.rates[name], found[base].rates[name])
+            pair = (level.rates[name], by_code[base].rates[name])
             difference = compare(*pair, _correlation(counted, (at, base), pair, name))
             if difference is not None:
                 against[name] = difference
-        told.append(replace(level, against=against))
-    return Breakdown(levels.name, levels.title, tuple(told), found[base].label)
+        compared.append(replace(level, against=against))
+    return Breakdown(levels.name, levels.title, tuple(compared), by_code[base].label)
 
 
 def _correlation(counted: pl.DataFrame, levels: tuple[int, int], pair: tuple[Rate, Rate], measure: str) -> float:

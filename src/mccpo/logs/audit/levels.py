@@ -40,12 +40,12 @@ def by_concept(table: pl.DataFrame) -> Levels | None:
 
 def by_group(table: pl.DataFrame, column: str) -> Levels:
     """A column of the table that says what group a learner is in; `gender` stands for `group_gender`."""
-    found = next((name for name in (column, f"{GROUP}{column}") if name in table.columns), None)
-    if found is None:
+    present = next((name for name in (column, f"{GROUP}{column}") if name in table.columns), None)
+    if present is None:
         groups = ", ".join(name for name in table.columns if name.startswith(GROUP)) or "none"
         raise InputError(f"the logs have no column {column!r} to group by", fix=f"its groups are: {groups}")
-    name = found.removeprefix(GROUP)
-    return _named(table[found], f"{GROUP}{name}", name.replace("_", " ").capitalize())
+    name = present.removeprefix(GROUP)
+    return _named(table[present], f"{GROUP}{name}", name.replace("_", " ").capitalize())
 
 
 def by_time(table: pl.DataFrame, hours_ahead: float = 0.0) -> list[Levels]:

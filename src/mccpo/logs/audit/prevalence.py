@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float
 
 from mccpo.errors import InputError
 from mccpo.logs.audit.breakdowns import Breakdown, broken_down
-from mccpo.logs.audit.clustered import Rate, rate_of, rates, sums
-from mccpo.logs.audit.counting import Counts, Judged, Rows, by_learner
-from mccpo.logs.audit.measures import SIGNAL, Measure
+from mccpo.logs.audit.cluster_robust import Rate, rate_of, rates, sums
+from mccpo.logs.audit.event_counts import Counts, Judged, Rows, by_learner
+from mccpo.logs.audit.gain_measures import SIGNAL, GainMeasure
 
 THRESHOLD = 0.005
 STRICT, LENIENT = 0.0005, 0.05
@@ -43,7 +43,7 @@ class Prevalence:
     of: Share
     rate: Rate
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {"measure": self.measure, "population": self.population, "of": self.of, **self.rate._asdict()}
 
 
@@ -56,7 +56,7 @@ class Curve:
     thresholds: tuple[float, ...]
     rates: tuple[Rate, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         points = zip(self.thresholds, self.rates, strict=True)
         return {
             "measure": self.measure,
@@ -88,7 +88,7 @@ class Audit:
     without_signal: int
     retained: tuple[int, int] | None
     """Interactions and learners of the retained episodes, where there are such."""
-    measures: tuple[Measure, ...]
+    measures: tuple[GainMeasure, ...]
     main: str
     prevalence: tuple[Prevalence, ...]
     curves: tuple[Curve, ...]
@@ -98,36 +98,37 @@ class Audit:
     def rate(self, measure: str | None = None, population: Population = "all", of: Share = "judged") -> Rate:
         """One of the rates; of the main measure, unless another is named."""
         wanted = (measure or self.main, population, of)
-        for one in self.prevalence:
-            if (one.measure, one.population, one.of) == wanted:
-                return one.rate
+        for prevalence in self.prevalence:
+            if (prevalence.measure, prevalence.population, prevalence.of) == wanted:
+                return prevalence.rate
         raise KeyError(wanted)
 
-    def measure(self, name: str) -> Measure:
-        return next(one for one in self.measures if one.name == name)
+    def measure(self, name: str) -> GainMeasure:
+        return next(measure for measure in self.measures if measure.name == name)
 
     def breakdown(self, name: str) -> Breakdown | None:
-        return next((one for one in self.breakdowns if one.name == name), None)
+        return next((breakdown for breakdown in self.breakdowns if breakdown.name == name), None)
 
     def curve(self, measure: str, population: Population = "all") -> Curve | None:
-        return next((one for one in self.curves if (one.measure, one.population) == (measure, population)), None)
+        wanted = (measure, population)
+        return next((curve for curve in self.curves if (curve.measure, curve.population) == wanted), None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """All of it, for JSON."""
-        kept = None if self.retained is None else {"interactions": self.retained[0], "learners": self.retained[1]}
+        episodes = None if self.retained is None else {"interactions": self.retained[0], "learners": self.retained[1]}
         return {
             "interactions": self.interactions,
             "learners": self.learners,
             "correct": self.correct,
             "without_concept": self.without_concept,
             "without_signal": self.without_signal,
-            "episodes": kept,
-            "definitions": {one.name: one.as_dict() for one in self.measures},
+            "episodes": episodes,
+            "definitions": {measure.name: measure.as_json() for measure in self.measures},
             "main": self.main,
-            "prevalence": [one.as_dict() for one in self.prevalence],
-            "curves": [one.as_dict() for one in self.curves],
-            "answers": [asdict(one) for one in self.answers],
-            "breakdowns": {one.name: one.as_dict() for one in self.breakdowns},
+            "prevalence": [prevalence.as_json() for prevalence in self.prevalence],
+            "curves": [curve.as_json() for curve in self.curves],
+            "answers": [asdict(answers) for answers in self.answers],
+            "breakdowns": {breakdown.name: breakdown.as_json() for breakdown in self.breakdowns},
         }
 
 
@@ -149,47 +150,47 @@ def audit(
     """
     rows = Rows.of(table)
     measures = _measures(table, gains or {}, threshold)
-    found = {one.name: Judged.of(one, table, rows, gains or {}) for one in measures}
+    judgements = {measure.name: Judged.of(measure, table, rows, gains or {}) for measure in measures}
     main = _main(main, measures)
     populations: dict[Population, Bool[np.ndarray, " rows"] | None] = {"all": None}
     if retained is not None:
         populations["episodes"] = _mask(retained, rows)
-    counted = {name: by_learner(rows, found, mask) for name, mask in populations.items()}
-    kept = counted.get("episodes")
+    counted = {name: by_learner(rows, judgements, mask) for name, mask in populations.items()}
+    in_episodes = counted.get("episodes")
     return Audit(
         interactions=table.height,
         learners=rows.learners,
         correct=float(rows.correct.mean()),
         without_concept=table["concept"].null_count(),
         without_signal=table["signal"].null_count(),
-        retained=None if kept is None else (int(kept["n"].sum()), int((kept["n"] > 0).sum())),
+        retained=None if in_episodes is None else (int(in_episodes["n"].sum()), int((in_episodes["n"] > 0).sum())),
         measures=measures,
         main=main,
         prevalence=tuple(_prevalence(counted, measures)),
-        curves=tuple(_curves(rows, found, populations, counted)),
-        answers=tuple(_answers(rows, found)),
-        breakdowns=tuple(broken_down(table, rows, found, counted["all"], by, hours_ahead)),
+        curves=tuple(_curves(rows, judgements, populations, counted)),
+        answers=tuple(_answers(rows, judgements)),
+        breakdowns=tuple(broken_down(table, rows, judgements, counted["all"], by, hours_ahead)),
     )
 
 
 def _measures(
     table: pl.DataFrame, gains: Mapping[str, Any], threshold: float | Mapping[str, float]
-) -> tuple[Measure, ...]:
-    found = [Measure(SIGNAL)] if table["signal"].null_count() < table.height else []
+) -> tuple[GainMeasure, ...]:
+    measures = [GainMeasure(SIGNAL)] if table["signal"].null_count() < table.height else []
     if SIGNAL in gains:
         raise InputError(f"a model is named {SIGNAL!r}", fix="that is the platform's own; choose another name")
     for name in gains:
         limit = threshold.get(name, THRESHOLD) if isinstance(threshold, Mapping) else threshold
         if not 0 <= limit <= 1:
             raise InputError(f"the threshold of {name} is {limit}", fix="give a gain of mastery from 0 to 1")
-        found.append(Measure(name, float(limit)))
-    if not found:
+        measures.append(GainMeasure(name, float(limit)))
+    if not measures:
         raise InputError("the logs have no signal of mastery", fix="give the gains of a model, such as --model ema")
-    return tuple(found)
+    return tuple(measures)
 
 
-def _main(main: str | None, measures: Sequence[Measure]) -> str:
-    names = [one.name for one in measures]
+def _main(main: str | None, measures: Sequence[GainMeasure]) -> str:
+    names = [measure.name for measure in measures]
     if main is not None and main not in names:
         raise InputError(f"there is no measure {main!r}", fix=f"choose from {', '.join(names)}")
     return main or names[0]
@@ -202,7 +203,7 @@ def _mask(retained: Bool[np.ndarray, " rows"], rows: Rows) -> Bool[np.ndarray, "
     return mask
 
 
-def _prevalence(counted: Mapping[Population, Counts], measures: Sequence[Measure]) -> Iterator[Prevalence]:
+def _prevalence(counted: Mapping[Population, Counts], measures: Sequence[GainMeasure]) -> Iterator[Prevalence]:
     shares: dict[Share, str] = {"interactions": "n", "judged": "known_{}", "correct": "right_{}"}
     for measure in measures:
         for population, counts in counted.items():
@@ -213,11 +214,11 @@ def _prevalence(counted: Mapping[Population, Counts], measures: Sequence[Measure
 
 def _curves(
     rows: Rows,
-    found: Mapping[str, Judged],
+    judgements: Mapping[str, Judged],
     populations: Mapping[Population, Bool[np.ndarray, " rows"] | None],
     counted: Mapping[Population, Counts],
 ) -> Iterator[Curve]:
-    for name, judged in found.items():
+    for name, judged in judgements.items():
         if judged.gain is None:
             continue
         thresholds = tuple(sorted({*THRESHOLDS, judged.measure.threshold or 0.0}))
@@ -234,8 +235,8 @@ def _curves(
             yield Curve(name, population, thresholds, tuple(rates(sums(events, analysed))))
 
 
-def _answers(rows: Rows, found: Mapping[str, Judged]) -> Iterator[Answers]:
-    for name, judged in found.items():
+def _answers(rows: Rows, judgements: Mapping[str, Judged]) -> Iterator[Answers]:
+    for name, judged in judgements.items():
         for correct in (True, False):
             which = rows.correct if correct else ~rows.correct
             total, known, gained, lost = (

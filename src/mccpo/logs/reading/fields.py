@@ -51,10 +51,10 @@ class Field(abc.ABC):
     @property
     def raw(self) -> pl.Expr:
         """The text of the column, null where it says nothing."""
-        told = pl.col(self.column) != ""
+        says = pl.col(self.column) != ""
         if self.unknown:
-            told &= ~pl.col(self.column).is_in(list(self.unknown))
-        return pl.when(told).then(pl.col(self.column))
+            says &= ~pl.col(self.column).is_in(list(self.unknown))
+        return pl.when(says).then(pl.col(self.column))
 
     @property
     @abc.abstractmethod
@@ -69,8 +69,8 @@ class Field(abc.ABC):
     @property
     def faults(self) -> dict[str, pl.Expr]:
         """What can be wrong with the column, as reasons and the rows they hold for."""
-        found = {f"unreadable {self.column}": self.raw.is_not_null() & self.value.is_null()}
-        return {f"missing {self.column}": self.raw.is_null()} | found if self.required else found
+        unreadable = {f"unreadable {self.column}": self.raw.is_not_null() & self.value.is_null()}
+        return {f"missing {self.column}": self.raw.is_null()} | unreadable if self.required else unreadable
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,11 @@ class Clock(Field):
         return self._told(self.formats[0])
 
     def _told(self, form: str) -> pl.Expr:
-        told = pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms")
-        told = pl.when(told.to_physical().is_between(_EARLIEST, _LATEST)).then(told)
+        time = pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms")
+        time = pl.when(time.to_physical().is_between(_EARLIEST, _LATEST)).then(time)
         if form.endswith("z"):
-            return told.dt.replace_time_zone(None)
-        return told - pl.duration(minutes=round(self.hours_ahead * 60), time_unit="ms") if self.hours_ahead else told
+            return time.dt.replace_time_zone(None)
+        return time - pl.duration(minutes=round(self.hours_ahead * 60), time_unit="ms") if self.hours_ahead else time
 
 
 @dataclass(frozen=True)

@@ -12,27 +12,24 @@ from pathlib import Path
 
 import polars as pl
 
+from mccpo.logs.reading.delimited import Opened, open_table
 from mccpo.logs.reading.fields import ISO, NOT_KNOWN, SPREADSHEET, Clock, Seconds, Text, Truth, Whole
-from mccpo.logs.reading.opening import Opened, open_table
-from mccpo.logs.sources.columns import renumbered
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.sources.mapped_table import renumbered
+from mccpo.logs.sources.registry import register_source
 
-NAME = "assistments-2012"
-TITLE = "ASSISTments 2012-2013 with affect (2012-2013-data-with-predictions-4-final.csv)"
 COLUMNS = (
     "problem_log_id", "skill", "problem_id", "user_id", "start_time", "end_time", "correct", "hint_count",
     "attempt_count", "ms_first_response", "teacher_id", "school_id",
 )  # fmt: skip
 
 
-def _opened(path: Path, opening: Opening) -> Opened:
-    return open_table(path, COLUMNS, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8")
+def _open(path: Path, options: ReadOptions) -> Opened:
+    return open_table(path, COLUMNS, delimiter=options.delimiter or ",", encoding=options.encoding or "utf-8")
 
 
 _RELEASE = Source(
-    name=NAME,
-    title=TITLE,
-    opened=_opened,
+    open=_open,
     fields={
         "learner": Text("user_id", required=True),
         "concept": Text("skill", unknown=NOT_KNOWN),
@@ -48,4 +45,8 @@ _RELEASE = Source(
     groups={"school": Text("school_id"), "teacher": Text("teacher_id")},
 )
 
-ASSISTMENTS_2012 = SourceOf(NAME, TITLE, lambda path, opening: renumbered(path, opening, NAME, TITLE) or _RELEASE)
+
+@register_source("assistments-2012", "ASSISTments 2012-2013 with affect (2012-2013-data-with-predictions-4-final.csv)")
+def assistments_2012(path: Path, options: ReadOptions) -> Source:
+    """The release, or what others made of it."""
+    return renumbered(path, options) or _RELEASE

@@ -9,32 +9,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mccpo.logs.reading.delimited import Opened, header_of, open_table
 from mccpo.logs.reading.fields import NOT_KNOWN, Epoch, Seconds, Text, Truth, Whole
-from mccpo.logs.reading.opening import Opened, header_of, open_table
-from mccpo.logs.sources.columns import renumbered
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.sources.mapped_table import renumbered
+from mccpo.logs.sources.registry import register_source
 
-NAME = "assistments-2017"
-TITLE = "ASSISTments 2017 competition (anonymized_full_release_competition_dataset.csv)"
 COLUMNS = ("studentId", "skill", "problemId", "startTime", "endTime", "timeTaken", "correct", "hintTotal")
 GROUPS = {"school": ("MiddleSchoolId", "SchoolId", "schoolID"), "gender": ("InferredGender",)}
 """Columns that some copies have, under one of several names."""
 ACTION = "action_num"
 
 
-def _source(path: Path, opening: Opening) -> Source:
-    delimiter, encoding = opening.delimiter or ",", opening.encoding or "utf-8"
+def _release(path: Path, options: ReadOptions) -> Source:
+    delimiter, encoding = options.delimiter or ",", options.encoding or "utf-8"
     header = header_of(path, delimiter=delimiter, encoding=encoding)
-    groups = {name: next((each for each in names if each in header), None) for name, names in GROUPS.items()}
+    groups = {name: next((column for column in names if column in header), None) for name, names in GROUPS.items()}
 
-    def opened(path: Path, _: Opening) -> Opened:
+    def open_(path: Path, _: ReadOptions) -> Opened:
         optional = [ACTION, *(column for column in groups.values() if column is not None)]
         return open_table(path, COLUMNS, delimiter=delimiter, encoding=encoding, optional=optional)
 
     return Source(
-        name=NAME,
-        title=TITLE,
-        opened=opened,
+        open=open_,
         fields={
             "learner": Text("studentId", required=True),
             "concept": Text("skill", unknown=(*NOT_KNOWN, "noskill")),
@@ -49,6 +46,7 @@ def _source(path: Path, opening: Opening) -> Source:
     )
 
 
-ASSISTMENTS_2017 = SourceOf(
-    NAME, TITLE, lambda path, opening: renumbered(path, opening, NAME, TITLE) or _source(path, opening)
-)
+@register_source("assistments-2017", "ASSISTments 2017 competition (anonymized_full_release_competition_dataset.csv)")
+def assistments_2017(path: Path, options: ReadOptions) -> Source:
+    """The release, or what others made of it."""
+    return renumbered(path, options) or _release(path, options)

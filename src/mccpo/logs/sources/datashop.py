@@ -16,6 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.logs.reading.delimited import Opened, header_of, open_table
 from mccpo.logs.reading.fields import (
     ISO,
     NO_ANSWER,
@@ -29,12 +30,12 @@ from mccpo.logs.reading.fields import (
     Truth,
     Whole,
 )
-from mccpo.logs.reading.opening import Opened, check_columns, header_of, is_parquet, open_table
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.headers import check_columns
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import is_parquet
+from mccpo.logs.sources.registry import register_source
 from mccpo.logs.table import BETWEEN_CONCEPTS, tidied
 
-NAME = "datashop"
-TITLE = "DataShop (student-step or transaction export; KDD Cup 2010)"
 _MODEL = re.compile(r"KC ?\((.*)\)(?:\.\d+)?")
 _WHO, _PROBLEM, _STEP, _VIEW = "Anon Student Id", "Problem Name", "Step Name", "Problem View"
 _OUTCOMES = {"OK": True, "OK_AMBIGUOUS": True, "BUG": False, "ERROR": False, "JIT": False, "INITIAL_HINT": False}
@@ -48,8 +49,10 @@ def models(header: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(match[1] for name in header if (match := _MODEL.fullmatch(name))))
 
 
-def _source(path: Path, opening: Opening) -> Source:
-    delimiter, encoding = opening.delimiter or "\t", opening.encoding or "utf-8"
+@register_source("datashop", "DataShop (student-step or transaction export; KDD Cup 2010)", takes_model=True)
+def datashop(path: Path, options: ReadOptions) -> Source:
+    """Steps or transactions, by what columns there are."""
+    delimiter, encoding = options.delimiter or "\t", options.encoding or "utf-8"
     header = header_of(path, delimiter=delimiter, encoding=encoding, numbered=True)
     steps = "Outcome" not in header
     kdd = "Correct First Attempt" in header
@@ -59,28 +62,25 @@ def _source(path: Path, opening: Opening) -> Source:
     else:
         needed += ["Time", "Outcome", "Attempt At Step"]
     check_columns(path, header, needed, delimiter)
-    components = _components(path, header, opening.model)
+    components = _components(path, header, options.model)
     fields: dict[str, Field] = {
         "learner": Text(_WHO, required=True),
         "item": Given(_STEP, expression=pl.concat_str(_PROBLEM, _STEP, separator=" / ", ignore_nulls=True)),
         **({"concept": Given(components[0], expression=_joined(components))} if components else {}),
         **(_of_steps(header, needed[-1]) if steps else _of_transactions(header)),
     }
-    groups = {name: next((each for each in names if each in header), None) for name, names in _GROUPS.items()}
+    groups = {name: next((column for column in names if column in header), None) for name, names in _GROUPS.items()}
+    texts = [name for name in (_WHO, _PROBLEM, _STEP, *components, *groups.values()) if name is not None]
 
-    told = [name for name in (_WHO, _PROBLEM, _STEP, *components, *groups.values()) if name is not None]
-
-    def opened(path: Path, _: Opening) -> Opened:
+    def open_(path: Path, _: ReadOptions) -> Opened:
         # Between tabs text stands as it is, and a quote may be a sign of inches.
         quoted = delimiter != "\t"
         table = open_table(path, header, delimiter=delimiter, encoding=encoding, numbered=True, quoted=quoted)
-        table = table if quoted or is_parquet(path) else _changed(table, _unwrapped(told))
+        table = table if quoted or is_parquet(path) else _changed(table, _unwrapped(texts))
         return table if steps else _changed(table, _totals(header))
 
     return Source(
-        name=NAME,
-        title=TITLE,
-        opened=opened,
+        open=open_,
         fields=fields,
         order=("time", *([Whole(_VIEW)] if _VIEW in header else [])),
         checks=(Text(_PROBLEM, required=True),),
@@ -88,8 +88,6 @@ def _source(path: Path, opening: Opening) -> Source:
         groups={name: Text(column, unknown=NOT_KNOWN) for name, column in groups.items() if column is not None},
     )
 
-
-DATASHOP = SourceOf(NAME, TITLE, _source, models=True)
 
 _NO_EVENTS = {
     "no outcome": pl.col("Outcome").is_null() | pl.col("Outcome").is_in(["", *NO_ANSWER]),
@@ -136,9 +134,9 @@ def _changed(table: Opened, columns: Sequence[pl.Expr]) -> Opened:
 
 def _unwrapped(names: Sequence[str]) -> list[pl.Expr]:
     """Texts without the quotes around them, which some copies have where others have none."""
-    each = pl.col(names)
-    within = each.str.head(-1).str.tail(-1).str.replace_all('""', '"', literal=True)
-    return [pl.when(each.str.contains('^"(?:[^"]|"")*"$')).then(within).otherwise(each)]
+    text = pl.col(names)
+    within = text.str.head(-1).str.tail(-1).str.replace_all('""', '"', literal=True)
+    return [pl.when(text.str.contains('^"(?:[^"]|"")*"$')).then(within).otherwise(text)]
 
 
 def _totals(header: Sequence[str]) -> list[pl.Expr]:
@@ -161,5 +159,5 @@ def _components(path: Path, header: Sequence[str], model: str | None) -> list[st
 
 def _joined(columns: Sequence[str]) -> pl.Expr:
     together = pl.concat_str(columns, separator=BETWEEN_CONCEPTS, ignore_nulls=True)
-    told = pl.when(together != "").then(together)
-    return told.map_batches(tidied, return_dtype=pl.String, is_elementwise=True)
+    cells = pl.when(together != "").then(together)
+    return cells.map_batches(tidied, return_dtype=pl.String, is_elementwise=True)

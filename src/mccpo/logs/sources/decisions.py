@@ -15,23 +15,14 @@ from typing import Any
 import polars as pl
 
 from mccpo.logs import table
+from mccpo.logs.reading.delimited import Opened, Ragged, header_of, open_table
 from mccpo.logs.reading.fields import Chance, Clock, Field, Seconds, Text, Truth, Whole
+from mccpo.logs.reading.headers import LINE
 from mccpo.logs.reading.json_lines import json_lines
-from mccpo.logs.reading.opening import (
-    LINE,
-    Opened,
-    Ragged,
-    check_file,
-    header_of,
-    is_parquet,
-    open_table,
-    open_text,
-    reading,
-)
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import check_file, is_parquet, open_text, reading
+from mccpo.logs.sources.registry import register_source
 
-NAME = "decisions"
-TITLE = "decisions as mccpo serve exports them (JSON lines or CSV)"
 COLUMNS = (
     "learner", "concept", "item", "order", "time", "correct", "hints", "seconds", "decision", "propensity", "release",
 )  # fmt: skip
@@ -50,13 +41,13 @@ _FIELDS: Mapping[str, Field] = {
 }
 
 
-def _source(path: Path, opening: Opening) -> Source:
+@register_source("decisions", "decisions as mccpo serve exports them (JSON lines or CSV)")
+def decisions(path: Path, options: ReadOptions) -> Source:
+    """JSON lines or a table, by how the file begins."""
     check_file(path)
-    opened, groups = _lines(path, opening) if _is_json(path, opening) else _table(path, opening)
+    opened, groups = _lines(path, options) if _is_json(path, options) else _table(path, options)
     return Source(
-        name=NAME,
-        title=TITLE,
-        opened=lambda *_: opened,
+        open=lambda *_: opened,
         fields=_FIELDS,
         order=(Whole("order", required=True, dtype=pl.Int64),),
         event=Text("decision", required=True),  # exports may overlap, and labels may have changed between them
@@ -65,29 +56,26 @@ def _source(path: Path, opening: Opening) -> Source:
     )
 
 
-DECISIONS = SourceOf(NAME, TITLE, _source)
-
-
-def _is_json(path: Path, opening: Opening) -> bool:
+def _is_json(path: Path, options: ReadOptions) -> bool:
     if is_parquet(path):
         return False
-    with reading(path), open_text(path, opening.encoding or "utf-8") as handle:
+    with reading(path), open_text(path, options.encoding or "utf-8") as handle:
         return next((line.lstrip()[0] for line in handle if line.strip()), "") == "{"
 
 
-def _table(path: Path, opening: Opening) -> tuple[Opened, list[str]]:
-    delimiter, encoding = opening.delimiter or ",", opening.encoding or "utf-8"
+def _table(path: Path, options: ReadOptions) -> tuple[Opened, list[str]]:
+    delimiter, encoding = options.delimiter or ",", options.encoding or "utf-8"
     header = header_of(path, delimiter=delimiter, encoding=encoding)
     groups = [name for name in header if name.startswith(table.GROUP)]
     return open_table(path, COLUMNS, delimiter=delimiter, encoding=encoding, optional=groups), groups
 
 
-def _lines(path: Path, opening: Opening) -> tuple[Opened, list[str]]:
+def _lines(path: Path, options: ReadOptions) -> tuple[Opened, list[str]]:
     """The rows, and the groups that any of them has: learners need not have the same labels."""
     rows: list[dict[str, str | None]] = []
     lines, ragged = [], []
     groups: dict[str, None] = {}
-    with reading(path), open_text(path, opening.encoding or "utf-8") as handle:
+    with reading(path), open_text(path, options.encoding or "utf-8") as handle:
         for line, row in json_lines(handle):
             if not isinstance(row, dict):
                 ragged.append(Ragged(line, "not JSON"))

@@ -12,30 +12,24 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.logs.reading.delimited import Opened, open_table
 from mccpo.logs.reading.fields import Concepts, Epoch, Given, Seconds, Text, Whole
-from mccpo.logs.reading.opening import (
-    FILE,
-    LINE,
-    Opened,
-    check_columns,
-    check_file,
-    ends_lines_with_cr,
-    open_table,
-    read_header,
-)
-from mccpo.logs.sources.source import Opening, Source
+from mccpo.logs.reading.headers import FILE, LINE, check_columns, read_header
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import check_file, ends_lines_with_cr
+from mccpo.logs.sources.registry import register_source
 
 COLUMNS = ("timestamp", "solving_id", "question_id", "user_answer", "elapsed_time")
 QUESTIONS = "questions.csv"
 QUESTION_COLUMNS = ("question_id", "correct_answer", "part", "tags")
 
 
-def _opened(path: Path, opening: Opening) -> Opened:
+def _open(path: Path, options: ReadOptions) -> Opened:
     if not path.exists():
         raise InputError(f"{path} does not exist", fix="check the path")
     files = _files(path)
     questions = _questions(path)
-    delimiter, encoding = opening.delimiter or ",", opening.encoding or "utf-8"
+    delimiter, encoding = options.delimiter or ",", options.encoding or "utf-8"
     check_file(files[0])
     header = read_header(files[0], delimiter, encoding)
     check_columns(files[0], header, COLUMNS, delimiter)
@@ -58,14 +52,14 @@ def _opened(path: Path, opening: Opening) -> Opened:
             table = open_table(file, COLUMNS, delimiter=delimiter, encoding=encoding)
             part = table if table.mend is None else table.mend()
             frames.append(part.frame.select(LINE, *COLUMNS, pl.lit(str(file)).alias(FILE)))
-            ragged += [each._replace(file=str(file)) for each in part.ragged]
+            ragged += [line._replace(file=str(file)) for line in part.ragged]
         return Opened(with_questions(pl.concat(frames)), ragged)
 
-    def locate(found: pl.DataFrame) -> pl.DataFrame:
+    def locate(rows_to_locate: pl.DataFrame) -> pl.DataFrame:
         """Rows are counted through all files; a line is one of its own file."""
-        some = rows.filter(pl.col(FILE).is_in(found[FILE].unique().implode()))
+        some = rows.filter(pl.col(FILE).is_in(rows_to_locate[FILE].unique().implode()))
         starts = some.group_by(FILE).agg(pl.col(LINE).min().alias("start")).collect(engine="streaming")
-        placed = found.join(starts, on=FILE, how="left", maintain_order="left")
+        placed = rows_to_locate.join(starts, on=FILE, how="left", maintain_order="left")
         return placed.with_columns(pl.col(LINE) - pl.col("start") + 2).drop("start")
 
     if ends_lines_with_cr(files[0], encoding):
@@ -85,25 +79,26 @@ def _files(path: Path) -> list[Path]:
 
 def _questions(path: Path) -> pl.LazyFrame:
     folders = [at / below for at in (path, path.parent) for below in (".", "contents")]
-    found = next((folder / QUESTIONS for folder in folders if (folder / QUESTIONS).is_file()), None)
-    if found is None:
+    file = next((folder / QUESTIONS for folder in folders if (folder / QUESTIONS).is_file()), None)
+    if file is None:
         raise InputError(f"there is no {QUESTIONS} in or beside {path}", fix="put it there: it says what is correct")
-    return open_table(found, QUESTION_COLUMNS).frame.select(*QUESTION_COLUMNS).unique("question_id", keep="first")
+    return open_table(file, QUESTION_COLUMNS).frame.select(*QUESTION_COLUMNS).unique("question_id", keep="first")
 
 
-EDNET_KT1 = Source(
-    name="ednet-kt1",
-    title="EdNet KT1 (a folder of u….csv, with questions.csv)",
-    opened=_opened,
-    fields={
-        "learner": Given(FILE, required=True, expression=pl.col(FILE).str.extract(r"([^/\\]+)\.csv$")),
-        "concept": Concepts("tags", unknown=("-1",), between=";"),
-        "item": Text("question_id", required=True),
-        "time": Epoch("timestamp", required=True, per_second=1000),
-        "correct": Given("user_answer", expression=pl.col("user_answer") == pl.col("correct_answer")),
-        "seconds": Seconds("elapsed_time", unit=1e-3),
-    },
-    order=("time", Whole("solving_id", required=True, dtype=pl.Int64)),
-    checks=(Text("user_answer", required=True), Text("correct_answer", required=True)),
-    groups={"part": Text("part")},
-)
+@register_source("ednet-kt1", "EdNet KT1 (a folder of u….csv, with questions.csv)")
+def ednet_kt1(_: Path, __: ReadOptions) -> Source:
+    """The columns of the release."""
+    return Source(
+        open=_open,
+        fields={
+            "learner": Given(FILE, required=True, expression=pl.col(FILE).str.extract(r"([^/\\]+)\.csv$")),
+            "concept": Concepts("tags", unknown=("-1",), between=";"),
+            "item": Text("question_id", required=True),
+            "time": Epoch("timestamp", required=True, per_second=1000),
+            "correct": Given("user_answer", expression=pl.col("user_answer") == pl.col("correct_answer")),
+            "seconds": Seconds("elapsed_time", unit=1e-3),
+        },
+        order=("time", Whole("solving_id", required=True, dtype=pl.Int64)),
+        checks=(Text("user_answer", required=True), Text("correct_answer", required=True)),
+        groups={"part": Text("part")},
+    )

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import polars as pl
 
+from mccpo.logs.reading.delimited import Opened, open_table
 from mccpo.logs.reading.fields import Epoch, Given, Seconds, Signal, Text, Truth, Whole
-from mccpo.logs.reading.opening import Opened, open_table
-from mccpo.logs.sources.source import Opening, Source
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.sources.registry import register_source
 
 LOG = "junyi_ProblemLog_original.csv"
 COLUMNS = (
@@ -22,30 +23,32 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _opened(path: Path, opening: Opening) -> Opened:
-    found = path / LOG if path.is_dir() else path
-    return open_table(found, COLUMNS, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8")
+def _open(path: Path, options: ReadOptions) -> Opened:
+    log = path / LOG if path.is_dir() else path
+    return open_table(log, COLUMNS, delimiter=options.delimiter or ",", encoding=options.encoding or "utf-8")
 
 
 _ITEM = pl.concat_str(pl.col("exercise"), pl.col("problem_type"), separator="/", ignore_nulls=True)
 
-JUNYI_2015 = Source(
-    name="junyi-2015",
-    title="Junyi Academy 2012-2015 (junyi_ProblemLog_original.csv)",
-    opened=_opened,
-    fields={
-        "learner": Text("user_id", required=True),
-        "concept": Text("exercise", required=True),
-        "item": Given("exercise", expression=_ITEM),
-        "time": Epoch("time_done", required=True, per_second=10**6),
-        "correct": Truth("correct", required=True),
-        "attempts": Whole("count_attempts", least=0),
-        "hints": Whole("count_hints", least=0),
-        "seconds": Seconds("time_taken"),
-        "signal": Signal("earned_proficiency"),
-    },
-    order=("time", "concept", Whole("problem_number")),
-    # The last column is never empty: a line that lacks it was cut short.
-    checks=(Text("points_earned", required=True),),
-    groups={"suggested": Text("suggested"), "review_mode": Text("review_mode")},
-)
+
+@register_source("junyi-2015", "Junyi Academy 2012-2015 (junyi_ProblemLog_original.csv)")
+def junyi_2015(_: Path, __: ReadOptions) -> Source:
+    """The columns of the release."""
+    return Source(
+        open=_open,
+        fields={
+            "learner": Text("user_id", required=True),
+            "concept": Text("exercise", required=True),
+            "item": Given("exercise", expression=_ITEM),
+            "time": Epoch("time_done", required=True, per_second=10**6),
+            "correct": Truth("correct", required=True),
+            "attempts": Whole("count_attempts", least=0),
+            "hints": Whole("count_hints", least=0),
+            "seconds": Seconds("time_taken"),
+            "signal": Signal("earned_proficiency"),
+        },
+        order=("time", "concept", Whole("problem_number")),
+        # The last column is never empty: a line that lacks it was cut short.
+        checks=(Text("points_earned", required=True),),
+        groups={"suggested": Text("suggested"), "review_mode": Text("review_mode")},
+    )

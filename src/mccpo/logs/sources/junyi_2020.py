@@ -12,9 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
+from mccpo.logs.reading.delimited import Opened, open_table
 from mccpo.logs.reading.fields import SPREADSHEET, TRUTHS, Clock, Given, Seconds, Text, Truth, Whole
-from mccpo.logs.reading.opening import Opened, open_table
-from mccpo.logs.sources.source import Opening, Source
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.sources.registry import register_source
 
 LOG = "Log_Problem.csv"
 USERS = "Info_UserData.csv"
@@ -25,9 +26,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _opened(path: Path, opening: Opening) -> Opened:
-    found = path / LOG if path.is_dir() else path
-    return open_table(found, COLUMNS, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8")
+def _open(path: Path, options: ReadOptions) -> Opened:
+    log = path / LOG if path.is_dir() else path
+    return open_table(log, COLUMNS, delimiter=options.delimiter or ",", encoding=options.encoding or "utf-8")
 
 
 def _is_true(column: str) -> pl.Expr:
@@ -45,27 +46,28 @@ def _users(path: Path) -> pl.DataFrame | None:
     ).collect()
 
 
-JUNYI_2020 = Source(
-    name="junyi-2020",
-    title="Junyi Academy 2018-2019 (Log_Problem.csv)",
-    opened=_opened,
-    fields={
-        "learner": Text("uuid", required=True),
-        "concept": Text("ucid", required=True),
-        "item": Text("upid"),
-        "time": Clock(
-            "timestamp_TW",
-            required=True,
-            formats=("%Y-%m-%d %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", *SPREADSHEET),
-            hours_ahead=8,
-        ),
-        "correct": Truth("is_correct", required=True),
-        "attempts": Whole("total_attempt_cnt"),
-        "hints": Whole("used_hint_cnt"),
-        "seconds": Seconds("total_sec_taken"),
-        "signal": Given("is_upgrade", expression=_is_true("is_upgrade") - _is_true("is_downgrade")),
-    },
-    order=("time", "concept", Whole("exercise_problem_repeat_session"), Whole("problem_number")),
-    checks=(Whole("level", required=True),),
-    join=_users,
-)
+@register_source("junyi-2020", "Junyi Academy 2018-2019 (Log_Problem.csv)")
+def junyi_2020(_: Path, __: ReadOptions) -> Source:
+    """The columns of the release."""
+    return Source(
+        open=_open,
+        fields={
+            "learner": Text("uuid", required=True),
+            "concept": Text("ucid", required=True),
+            "item": Text("upid"),
+            "time": Clock(
+                "timestamp_TW",
+                required=True,
+                formats=("%Y-%m-%d %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", *SPREADSHEET),
+                hours_ahead=8,
+            ),
+            "correct": Truth("is_correct", required=True),
+            "attempts": Whole("total_attempt_cnt"),
+            "hints": Whole("used_hint_cnt"),
+            "seconds": Seconds("total_sec_taken"),
+            "signal": Given("is_upgrade", expression=_is_true("is_upgrade") - _is_true("is_downgrade")),
+        },
+        order=("time", "concept", Whole("exercise_problem_repeat_session"), Whole("problem_number")),
+        checks=(Whole("level", required=True),),
+        groups_by_learner=_users,
+    )

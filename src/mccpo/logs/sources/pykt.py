@@ -10,10 +10,13 @@ from pathlib import Path
 
 import polars as pl
 
+from mccpo.logs.reading.delimited import Opened, Ragged
 from mccpo.logs.reading.fields import Concepts
-from mccpo.logs.reading.opening import LINE, Opened, Ragged, check_file, open_text, reading
-from mccpo.logs.sources.sequences import EVENT, FIELDS, NONE, UNEVEN, exploded, found_in, open_sequences
-from mccpo.logs.sources.source import Opening, Source
+from mccpo.logs.reading.headers import LINE
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import check_file, open_text, reading
+from mccpo.logs.sources.registry import register_source
+from mccpo.logs.sources.sequences import EVENT, FIELDS, NONE, UNEVEN, exploded, files_in, open_sequences
 
 FILES = (
     ("data.txt",),
@@ -24,15 +27,15 @@ FILES = (
 LINES = ("uid", "questions", "concepts", "responses", "timestamps", "usetimes")
 
 
-def _opened(path: Path, opening: Opening) -> Opened:
-    files = found_in(path, FILES)
-    encoding = opening.encoding or "utf-8"
+def _open(path: Path, options: ReadOptions) -> Opened:
+    files = files_in(path, FILES)
+    encoding = options.encoding or "utf-8"
     for file in files:
         check_file(file)
     with reading(files[0]), open_text(files[0], encoding) as handle:
         first = handle.readline()
         if "responses" in first:
-            return open_sequences(files, opening)
+            return open_sequences(files, options)
         lines = [line.rstrip("\r\n") for line in (first, *handle)]
     return exploded(_six_lines(lines), by_concept=False)
 
@@ -54,10 +57,11 @@ def _six_lines(lines: list[str]) -> Opened:
     return Opened(pl.LazyFrame(rows, {LINE: pl.UInt32, **dict.fromkeys(LINES, pl.String)}, orient="row"), ragged)
 
 
-PYKT = Source(
-    name="pykt",
-    title="pyKT (data.txt, or its sequence files)",
-    opened=_opened,
-    fields={**FIELDS, "concept": Concepts("concepts", unknown=(NONE,), between="_")},
-    event=EVENT,
-)
+@register_source("pykt", "pyKT (data.txt, or its sequence files)")
+def pykt(_: Path, __: ReadOptions) -> Source:
+    """The columns of the release."""
+    return Source(
+        open=_open,
+        fields={**FIELDS, "concept": Concepts("concepts", unknown=(NONE,), between="_")},
+        event=EVENT,
+    )

@@ -1,69 +1,72 @@
-"""Log formats by name, and reading a file by the name of its format."""
+"""Log formats by name. A format registers itself in its own file:
+
+    @register_source("my-lms", "My LMS (events.csv)")
+    def my_lms(path: Path, options: ReadOptions) -> Source: ...
+
+Another package does the same, and names the function in an entry point of the group `mccpo.log_sources`:
+
+    [project.entry-points."mccpo.log_sources"]
+    my-lms = "my_package.logs:my_lms"
+"""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
+from typing import TypeAlias
 
 from mccpo.errors import InputError
-from mccpo.logs import table
-from mccpo.logs.reading.read import MOST_REJECTED, Logs, read_source
-from mccpo.logs.sources.assistments_2009 import ASSISTMENTS_2009
-from mccpo.logs.sources.assistments_2012 import ASSISTMENTS_2012
-from mccpo.logs.sources.assistments_2017 import ASSISTMENTS_2017
-from mccpo.logs.sources.columns import TABLE
-from mccpo.logs.sources.datashop import DATASHOP
-from mccpo.logs.sources.decisions import DECISIONS
-from mccpo.logs.sources.ednet_kt1 import EDNET_KT1
-from mccpo.logs.sources.junyi_2015 import JUNYI_2015
-from mccpo.logs.sources.junyi_2020 import JUNYI_2020
-from mccpo.logs.sources.pykt import PYKT
-from mccpo.logs.sources.source import Opening, Source, SourceOf
-from mccpo.logs.sources.xapi import XAPI
-from mccpo.logs.sources.xes3g5m import XES3G5M
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.registry import Registry
 
-SOURCES: dict[str, Source | SourceOf] = {
-    source.name: source
-    for source in (
-        JUNYI_2020,
-        JUNYI_2015,
-        XES3G5M,
-        ASSISTMENTS_2009,
-        ASSISTMENTS_2012,
-        ASSISTMENTS_2017,
-        EDNET_KT1,
-        DATASHOP,
-        PYKT,
-        XAPI,
-        DECISIONS,
-        TABLE,
-    )
-}
+BuildSource: TypeAlias = Callable[[Path, ReadOptions], Source]
+"""The source of a log, which may depend on what columns its file has and on what the user says."""
 
 
-def load(
-    path: str | Path, format: str, opening: Opening | None = None, *, most_rejected: float = MOST_REJECTED
-) -> Logs:
-    """Reads a log of a named format, with the account of its rows."""
-    if format not in SOURCES:
-        close = difflib.get_close_matches(format, SOURCES, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise InputError(f"unknown log format '{format}'", fix=f"{hint}choose from {', '.join(SOURCES)}")
-    found = SOURCES[format]
-    said = opening or Opening()
-    if said.mapping and not (isinstance(found, SourceOf) and found.mapped):
-        raise InputError(f"{format} has columns of its own", fix="leave --map out, or read with --format table")
-    if said.model is not None and not (isinstance(found, SourceOf) and found.models):
-        raise InputError(f"{format} has no models to choose from", fix="leave --model out")
-    source = found.of(Path(path), said) if isinstance(found, SourceOf) else found
-    return read_source(source, Path(path), said, most_rejected=most_rejected)
+@dataclass(frozen=True)
+class LogFormat:
+    """A kind of log.
+
+    **Fields:**
+
+    - `label`: what it is, in a line.
+    - `build`: gives the source of a log of this kind.
+    - `takes_mapping`, `takes_model`: whether `ReadOptions.mapping` and `.model` mean something to it.
+    """
+
+    name: str
+    label: str
+    build: BuildSource
+    takes_mapping: bool = False
+    takes_model: bool = False
+
+    @property
+    def docs(self) -> str:
+        """What its file says about the format."""
+        module = inspect.getmodule(self.build)
+        return inspect.cleandoc((module.__doc__ if module is not None else None) or self.label)
+
+    def source(self, path: Path, options: ReadOptions) -> Source:
+        """The source of one log; options that mean nothing to the format are refused."""
+        if options.mapping and not self.takes_mapping:
+            fix = "leave --map out, or read with --format table"
+            raise InputError(f"{self.name} has columns of its own", fix=fix)
+        if options.model is not None and not self.takes_model:
+            raise InputError(f"{self.name} has no models to choose from", fix="leave --model out")
+        return self.build(path, options)
 
 
-def read(path: str | Path, format: str | None = None, mapping: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """The canonical table of a log: of a named format, or, without one, of a canonical parquet file."""
-    if format is None:
-        return table.read(path)
-    return load(path, format, Opening(mapping=mapping or {})).table
+SOURCES = Registry("log format", "mccpo.log_sources", LogFormat)
+
+
+def register_source(
+    name: str, label: str, *, takes_mapping: bool = False, takes_model: bool = False
+) -> Callable[[BuildSource], LogFormat]:
+    """Registers what gives the source of a log as a format of this name; a decorator."""
+
+    def registered(build: BuildSource) -> LogFormat:
+        return SOURCES.register(name, LogFormat(name, label, build, takes_mapping, takes_model))
+
+    return registered

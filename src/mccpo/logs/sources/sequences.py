@@ -14,10 +14,10 @@ from pathlib import Path
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.logs.reading.delimited import Opened, Ragged, open_table
 from mccpo.logs.reading.fields import Epoch, Field, Seconds, Text, Truth
-from mccpo.logs.reading.mending import is_ragged
-from mccpo.logs.reading.opening import FILE, LINE, Opened, Ragged, open_table
-from mccpo.logs.sources.source import Opening
+from mccpo.logs.reading.headers import FILE, LINE
+from mccpo.logs.reading.source import ReadOptions
 
 LISTS = ("questions", "concepts", "responses", "timestamps", "usetimes", "selectmasks", "is_repeat")
 NEEDED = ("uid", "concepts", "responses")
@@ -34,9 +34,9 @@ FIELDS: dict[str, Field] = {
 EVENT = Text("event")
 
 
-def open_sequences(files: Sequence[Path], opening: Opening) -> Opened:
+def open_sequences(files: Sequence[Path], options: ReadOptions) -> Opened:
     """The answers in some sequence files, one row each, with the line of their sequence."""
-    parts = [_open_one(path, opening) for path in files]
+    parts = [_open_one(path, options) for path in files]
     if len(parts) == 1:
         return parts[0]
     named = [
@@ -46,11 +46,11 @@ def open_sequences(files: Sequence[Path], opening: Opening) -> Opened:
         )
         for part, path in zip(parts, files, strict=True)
     ]
-    ragged = [each._replace(file=path.name) for part, path in zip(parts, files, strict=True) for each in part.ragged]
+    ragged = [line._replace(file=path.name) for part, path in zip(parts, files, strict=True) for line in part.ragged]
     return Opened(pl.concat(named), ragged)
 
 
-def found_in(path: Path, sets: Sequence[Sequence[str]]) -> list[Path]:
+def files_in(path: Path, sets: Sequence[Sequence[str]]) -> list[Path]:
     """A file itself, or the files of the first set of which a folder has any."""
     if not path.is_dir():
         return [path]
@@ -62,17 +62,12 @@ def found_in(path: Path, sets: Sequence[Sequence[str]]) -> list[Path]:
     raise InputError(f"{path} has no {wanted}", fix="name the folder of the release, or a file")
 
 
-def _open_one(path: Path, opening: Opening) -> Opened:
+def _open_one(path: Path, options: ReadOptions) -> Opened:
     optional = [name for name in LISTS if name not in NEEDED]
     table = open_table(
-        path, NEEDED, delimiter=opening.delimiter or ",", encoding=opening.encoding or "utf-8", optional=optional
+        path, NEEDED, delimiter=options.delimiter or ",", encoding=options.encoding or "utf-8", optional=optional
     )
-    try:
-        return exploded(table)
-    except pl.exceptions.ComputeError as error:
-        if table.mend is None or not is_ragged(error):
-            raise
-        return exploded(table.mend())
+    return table.apply(exploded)
 
 
 def exploded(table: Opened, *, by_concept: bool = True) -> Opened:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from mccpo.errors import InputError
 from mccpo.logs.reading.fields import Concepts
-from mccpo.logs.reading.opening import open_text, reading
-from mccpo.logs.sources.sequences import EVENT, FIELDS, found_in, open_sequences
-from mccpo.logs.sources.source import Opening, Source, SourceOf
+from mccpo.logs.reading.source import ReadOptions, Source
+from mccpo.logs.reading.text_files import open_text, reading
+from mccpo.logs.sources.registry import register_source
+from mccpo.logs.sources.sequences import EVENT, FIELDS, files_in, open_sequences
 
-NAME = "xes3g5m"
-TITLE = "XES3G5M (the release's folder, or one of its sequence files)"
 FILES = (
     ("kc_level/train_valid_sequences.csv", "kc_level/test.csv"),
     ("question_level/train_valid_sequences_quelevel.csv", "question_level/test_quelevel.csv"),
@@ -27,11 +26,11 @@ FILES = (
 NAMES = "metadata/kc_routes_map.json"
 
 
-def _source(path: Path, _: Opening) -> Source:
+@register_source("xes3g5m", "XES3G5M (the release's folder, or one of its sequence files)")
+def xes3g5m(path: Path, _: ReadOptions) -> Source:
+    """Sequences, with the names of concepts where these are at hand."""
     return Source(
-        name=NAME,
-        title=TITLE,
-        opened=lambda path, opening: open_sequences(found_in(path, FILES), opening),
+        open=lambda path, options: open_sequences(files_in(path, FILES), options),
         fields={**FIELDS, "concept": Concepts("concepts", required=True, between="_", names=_names(path))},
         event=EVENT,
     )
@@ -39,17 +38,14 @@ def _source(path: Path, _: Opening) -> Source:
 
 def _names(path: Path) -> dict[str, str]:
     """The names of concepts by their ids, as far as they are at hand."""
-    found = next((at / NAMES for at in (path, *path.parents[:2]) if (at / NAMES).is_file()), None)
-    if found is None:
+    file = next((at / NAMES for at in (path, *path.parents[:2]) if (at / NAMES).is_file()), None)
+    if file is None:
         return {}
     try:
-        with reading(found), open_text(found) as handle:
+        with reading(file), open_text(file) as handle:
             names = json.load(handle)
     except json.JSONDecodeError as error:
-        raise InputError(f"{found} is no JSON ({error})", fix="fetch the file again") from error
+        raise InputError(f"{file} is no JSON ({error})", fix="fetch the file again") from error
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise InputError(f"{found} does not map ids to names", fix="fetch the file again")
+        raise InputError(f"{file} does not map ids to names", fix="fetch the file again")
     return names
-
-
-XES3G5M = SourceOf(NAME, TITLE, _source)

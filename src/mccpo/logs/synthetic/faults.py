@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int
 
-from mccpo.logs.synthetic.learning import Answers
+from mccpo.logs.synthetic.simulation import Answers
 
 
 class Fault(enum.IntEnum):
@@ -66,7 +66,7 @@ def lay_out(answers: Answers, faults: int, seed: int) -> Layout:
 
 def out_of_order(layout: Layout, answers: Answers) -> int:
     """How many sound rows stand before a row that they should follow directly."""
-    kept = layout.answer[layout.fault == Fault.SOUND]
-    order = np.argsort(kept, kind="stable")
-    learner = answers.learner[kept[order]]
+    sound = layout.answer[layout.fault == Fault.SOUND]
+    order = np.argsort(sound, kind="stable")
+    learner = answers.learner[sound[order]]
     return int(((order[1:] < order[:-1]) & (learner[1:] == learner[:-1])).sum())

@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.logs.synthetic import by_learner, junyi, sheets, statements
-from mccpo.logs.synthetic.learning import ANSWERS_A_LEARNER, MOST_ANSWERS_A_LEARNER, Answers, simulate
-from mccpo.logs.synthetic.log import Contents
-from mccpo.logs.synthetic.population import World
+from mccpo.logs.synthetic import delimited, junyi, sequences, xapi
+from mccpo.logs.synthetic.item_bank import ItemBank
+from mccpo.logs.synthetic.line_logs import Contents
+from mccpo.logs.synthetic.simulation import ANSWERS_A_LEARNER, MOST_ANSWERS_A_LEARNER, Answers, simulate
 
 MOST_FAULTS = 0.5
-Write: TypeAlias = Callable[[World, Answers, Path, int, int], Contents]
+Write: TypeAlias = Callable[[ItemBank, Answers, Path, int, int], Contents]
 """Writes answers to a file or into a folder, with so many faulty rows, by a seed."""
 
 
@@ -35,33 +35,33 @@ class Platform:
     - `mapping`: canonical columns to the file's own, where a reader has to be told.
     """
 
-    world: World
+    bank: ItemBank
     write: Write
     file: str | None = None
     takes_faults: bool = True
     mapping: Mapping[str, str] = field(default_factory=dict)
 
 
-def _without_faults(write: Callable[[World, Answers, Path], Contents]) -> Write:
-    return lambda world, answers, path, _faulty, _seed: write(world, answers, path)
+def _without_faults(write: Callable[[ItemBank, Answers, Path], Contents]) -> Write:
+    return lambda bank, answers, path, _faulty, _seed: write(bank, answers, path)
 
 
 PLATFORMS: Mapping[str, Platform] = {
-    "junyi-2020": Platform(junyi.WORLD, junyi.write),
-    "xes3g5m": Platform(by_learner.XES_WORLD, _without_faults(by_learner.write_xes3g5m), takes_faults=False),
+    "junyi-2020": Platform(junyi.BANK, junyi.write),
+    "xes3g5m": Platform(sequences.XES_BANK, _without_faults(sequences.write_xes3g5m), takes_faults=False),
     "assistments-2009": Platform(
-        sheets.ASSISTMENTS_WORLD, sheets.ASSISTMENTS.write, "skill_builder_data_corrected.csv"
+        delimited.ASSISTMENTS_BANK, delimited.ASSISTMENTS.write, "skill_builder_data_corrected.csv"
     ),
-    "ednet-kt1": Platform(by_learner.EDNET_WORLD, _without_faults(by_learner.write_ednet), takes_faults=False),
-    "datashop": Platform(sheets.DATASHOP_WORLD, sheets.DATASHOP.write, "student_step.txt"),
-    "pykt": Platform(by_learner.PYKT_WORLD, _without_faults(by_learner.write_pykt), "data.txt", takes_faults=False),
-    "xapi": Platform(statements.XAPI_WORLD, statements.XAPI.write, "statements.jsonl"),
-    "table": Platform(sheets.TABLE_WORLD, sheets.TABLE.write, "table.csv", mapping=sheets.TABLE_MAP),
+    "ednet-kt1": Platform(sequences.EDNET_BANK, _without_faults(sequences.write_ednet), takes_faults=False),
+    "datashop": Platform(delimited.DATASHOP_BANK, delimited.DATASHOP.write, "student_step.txt"),
+    "pykt": Platform(sequences.PYKT_BANK, _without_faults(sequences.write_pykt), "data.txt", takes_faults=False),
+    "xapi": Platform(xapi.XAPI_BANK, xapi.XAPI.write, "statements.jsonl"),
+    "table": Platform(delimited.TABLE_BANK, delimited.TABLE.write, "table.csv", mapping=delimited.TABLE_MAP),
 }
 
 
 @dataclass(frozen=True)
-class Made:
+class SyntheticLog:
     """A made-up log: where it is, how it is read, and what must be found in it."""
 
     path: Path
@@ -71,7 +71,7 @@ class Made:
 
 def generate(
     format: str, out: str | Path, *, rows: int, learners: int | None = None, seed: int = 0, faults: float = 0.0
-) -> Made:
+) -> SyntheticLog:
     """Writes a made-up log of a format, whole or not at all; the same seed gives the same bytes.
 
     `rows` counts answers and faulty rows; a format with a row for each concept of an answer has more. `faults` is the
@@ -85,9 +85,9 @@ def generate(
         raise InputError(f"the seed is {seed}", fix="give 0 or a larger whole number")
     target = _target(platform, Path(out))
     with _staged(target, platform.file is None) as scratch:
-        answers = simulate(platform.world, rows - faulty, many, seed)
-        contents = platform.write(platform.world, answers, scratch, faulty, seed)
-    return Made(target, platform.mapping, contents)
+        answers = simulate(platform.bank, rows - faulty, many, seed)
+        contents = platform.write(platform.bank, answers, scratch, faulty, seed)
+    return SyntheticLog(target, platform.mapping, contents)
 
 
 def _platform(format: str) -> Platform:
@@ -106,7 +106,7 @@ def _faulty(platform: Platform, format: str, rows: int, faults: float) -> int:
     if not 0 <= faults <= MOST_FAULTS:
         raise InputError(f"the share of faults is {faults:g}", fix=f"give a number from 0 to {MOST_FAULTS}")
     if faults and not platform.takes_faults:
-        takers = ", ".join(name for name, each in PLATFORMS.items() if each.takes_faults)
+        takers = ", ".join(name for name, platform in PLATFORMS.items() if platform.takes_faults)
         raise InputError(f"{format} has no line for each answer to plant faults in", fix=f"choose from {takers}")
     return int(rows * faults)
 

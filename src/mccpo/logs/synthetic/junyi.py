@@ -9,32 +9,33 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int
 
-from mccpo.logs.synthetic.learning import NOT_JUDGED, YEAR, Answers
-from mccpo.logs.synthetic.log import Contents, Sheet
-from mccpo.logs.synthetic.population import DIFFICULTIES, STAGES, World, hashed
+from mccpo.logs.synthetic.item_bank import DIFFICULTIES, STAGES, ItemBank, hashed
+from mccpo.logs.synthetic.line_logs import Contents, DelimitedLog
+from mccpo.logs.synthetic.simulation import NOT_JUDGED, YEAR, Answers
 
 LOG, CONTENT, USERS = "Log_Problem.csv", "Info_Content.csv", "Info_UserData.csv"
-WORLD = World(exercises=1330, problems=20)
+BANK = ItemBank(exercises=1330, problems=20)
 _BEGUN = datetime(2018, 8, 1)
 _QUARTER = 900
 _TRUTH = pl.Series(["False", "True"])
 _CITIES = ("tp", "ntpc", "tc", "tn", "kh", "ty", "hc", "cy", "yl", "pt", "il", "hl")
 
 
-def write(world: World, answers: Answers, home: Path, faulty: int, seed: int) -> Contents:
+def write(bank: ItemBank, answers: Answers, home: Path, faulty: int, seed: int) -> Contents:
     """Writes the three files. The log is UTF-8 as it stands; the other two begin with a BOM and end lines by CR LF."""
-    _write_content(world, home / CONTENT)
-    _write_users(int(answers.learner[-1]) + 1, home / USERS, seed)
-    sheet = Sheet(_Columns(int(answers.learner[-1]) + 1), learner="uuid", correct="is_correct", order="timestamp_TW")
-    return sheet.write(world, _as_released(world, answers), home / LOG, faulty, seed)
+    learners = int(answers.learner[-1]) + 1
+    _write_content(bank, home / CONTENT)
+    _write_users(learners, home / USERS, seed)
+    log = DelimitedLog(_Columns(learners), learner="uuid", correct="is_correct", order="timestamp_TW")
+    return log.write(bank, _as_released(bank, answers), home / LOG, faulty, seed)
 
 
-def _as_released(world: World, answers: Answers) -> Answers:
+def _as_released(bank: ItemBank, answers: Answers) -> Answers:
     """The answers with times rounded to quarters of an hour, in the order that is left to tell them by."""
     quarter = (answers.time + _QUARTER // 2) // _QUARTER
-    names = hashed("ucid", world.exercises)
-    rank = np.empty(world.exercises, np.int64)
-    rank[names.arg_sort().to_numpy()] = np.arange(world.exercises)
+    names = hashed("ucid", bank.exercises)
+    rank = np.empty(bank.exercises, np.int64)
+    rank[names.arg_sort().to_numpy()] = np.arange(bank.exercises)
     key = answers.learner.astype(np.int64) << 17 | quarter
     key = (key << 12 | rank[answers.exercise]) << 15 | answers.number
     order = pl.Series(key).arg_sort().to_numpy()
@@ -53,8 +54,8 @@ class _Columns:
         times = (quarters + int((_BEGUN - datetime(1970, 1, 1)).total_seconds()) * 1000).cast(pl.Datetime("ms"))
         self.time = times.dt.strftime("%Y-%m-%d %H:%M:%S UTC")
 
-    def __call__(self, world: World, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
-        ucid, upid = hashed("ucid", world.exercises), hashed("upid", world.items)
+    def __call__(self, bank: ItemBank, answers: Answers, which: Int[np.ndarray, " rows"]) -> pl.DataFrame:
+        ucid, upid = hashed("ucid", bank.exercises), hashed("upid", bank.items)
         judged = pl.Series(answers.signal != NOT_JUDGED)
         columns = {
             "timestamp_TW": self.time.gather(answers.time // _QUARTER),
@@ -81,20 +82,20 @@ def _truth(holds: np.ndarray) -> pl.Series:
     return _TRUTH.gather(holds.astype(np.uint32))
 
 
-def _write_content(world: World, path: Path) -> None:
-    second, third, fourth = world.level
+def _write_content(bank: ItemBank, path: Path) -> None:
+    second, third, fourth = bank.level
     frame = pl.DataFrame(
         {
-            "ucid": hashed("ucid", world.exercises),
-            "content_pretty_name": [f"練習 {number + 1}" for number in range(world.exercises)],
+            "ucid": hashed("ucid", bank.exercises),
+            "content_pretty_name": [f"練習 {number + 1}" for number in range(bank.exercises)],
             "content_kind": "Exercise",
-            "difficulty": pl.Series(DIFFICULTIES).gather(world.difficulty),
+            "difficulty": pl.Series(DIFFICULTIES).gather(bank.difficulty),
             "subject": "math",
-            "learning_stage": pl.Series(STAGES).gather(world.stage),
+            "learning_stage": pl.Series(STAGES).gather(bank.stage),
             "level1_id": hashed("level1", 1)[0],
-            "level2_id": hashed("level2", world.nodes[0]).gather(second),
-            "level3_id": hashed("level3", world.nodes[1]).gather(third),
-            "level4_id": hashed("level4", world.nodes[2]).gather(fourth),
+            "level2_id": hashed("level2", bank.nodes[0]).gather(second),
+            "level3_id": hashed("level3", bank.nodes[1]).gather(third),
+            "level4_id": hashed("level4", bank.nodes[2]).gather(fourth),
         }
     )
     frame.write_csv(path, include_bom=True, line_terminator="\r\n")

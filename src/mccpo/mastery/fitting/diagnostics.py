@@ -6,7 +6,9 @@ only: its own answer plays no part, in none of its rows.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,34 +22,89 @@ BINS = 10
 _CLOSEST = 1e-12  # to 0 and 1, for the logarithm
 
 
-def diagnose(model: MasteryModel, responses: Responses, theta: float = 0.7) -> dict[str, Any]:
+class ReliabilityBin(NamedTuple):
+    """Events whose predicted chance lies in a range: how many, the mean prediction, and the share of right answers."""
+
+    low: float
+    high: float
+    events: int
+    predicted: float
+    correct: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The bin as plain values, for JSON."""
+        ends = {"from": self.low, "to": self.high}
+        return {**ends, "events": self.events, "predicted": self.predicted, "correct": self.correct}
+
+
+class GateCalibration(NamedTuple):
+    """Events whose mastery is at least θ: their share, how many are right, and how many should be; None without any."""
+
+    theta: float
+    events: int
+    share: float
+    predicted: float | None
+    correct: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How well a model predicts: AUC, log-loss, RMSE, expected calibration error, and calibration in detail."""
+
+    events: int
+    learners: int
+    correct: float
+    auc: float
+    log_loss: float
+    rmse: float
+    ece: float
+    reliability: tuple[ReliabilityBin, ...]
+    at_theta: GateCalibration
+
+    def as_json(self) -> dict[str, Any]:
+        """The diagnostics as plain values, for JSON."""
+        return {
+            "events": self.events,
+            "learners": self.learners,
+            "correct": self.correct,
+            "auc": self.auc,
+            "log_loss": self.log_loss,
+            "rmse": self.rmse,
+            "ece": self.ece,
+            "reliability": [one_bin.as_json() for one_bin in self.reliability],
+            "at_theta": self.at_theta._asdict(),
+        }
+
+
+def diagnose(model: MasteryModel, responses: Responses, theta: float = 0.7) -> Diagnostics:
     """AUC, log-loss, RMSE and calibration, overall and of those whose mastery is at least the gate's threshold θ."""
-    said, correct = by_event(trajectories(model, responses), responses)
-    chance = np.clip(said.correct, _CLOSEST, 1 - _CLOSEST)
+    predicted, correct = by_event(trajectories(model, responses), responses)
+    chance = np.clip(predicted.correct, _CLOSEST, 1 - _CLOSEST)
     losses = -np.log(np.where(correct, chance, 1 - chance))
-    bins = reliability(said.correct, correct)
-    return {
-        "events": len(correct),
-        "learners": len(np.unique(responses.learner)),
-        "correct": float(correct.mean()),
-        "auc": auc(said.correct, correct),
-        "log_loss": float(losses.mean()),
-        "rmse": float(np.sqrt(np.mean((said.correct - correct) ** 2))),
-        "ece": calibration_error(bins),
-        "reliability": bins,
-        "at_theta": _beyond(said, correct, theta),
-    }
+    bins = reliability(predicted.correct, correct)
+    return Diagnostics(
+        events=len(correct),
+        learners=len(np.unique(responses.learner)),
+        correct=float(correct.mean()),
+        auc=auc(predicted.correct, correct),
+        log_loss=float(losses.mean()),
+        rmse=float(np.sqrt(np.mean((predicted.correct - correct) ** 2))),
+        ece=calibration_error(bins),
+        reliability=bins,
+        at_theta=_gate_calibration(predicted, correct, theta),
+    )
 
 
-def by_event(said: Prediction, responses: Responses) -> tuple[Prediction, Bool[np.ndarray, " events"]]:
-    """The mean of what is said of an event's concepts, and whether its answer is right."""
+def by_event(predicted: Prediction, responses: Responses) -> tuple[Prediction, Bool[np.ndarray, " events"]]:
+    """The mean of what is predicted of an event's concepts, and whether its answer is right."""
     start = np.flatnonzero((np.diff(responses.event, prepend=-1) != 0) | (np.diff(responses.learner, prepend=-1) != 0))
     rows = np.diff(start, append=responses.rows)
-    means = [np.add.reduceat(np.asarray(field), start) / rows for field in said]
+    means = [np.add.reduceat(np.asarray(field), start) / rows for field in predicted]
     return Prediction(*means), responses.correct[start]
 
 
-def auc(said: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " events"]) -> float:
+def auc(predicted: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " events"]) -> float:
     """The chance that of a right and a wrong answer the right one was given more; a tie counts half.
 
     NaN where all answers are the same.
@@ -56,44 +113,36 @@ def auc(said: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " events"]
     wrong = len(correct) - right
     if not right or not wrong:
         return float("nan")
-    return float((rankdata(said)[correct].sum() - right * (right + 1) / 2) / (right * wrong))
+    return float((rankdata(predicted)[correct].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
 def reliability(
-    said: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " events"], bins: int = BINS
-) -> list[dict[str, Any]]:
-    """In bins of equal width, how many events there are, the mean of what was predicted, and the share of right ones.
-
-    Bins without events are left out.
-    """
-    bin_of = np.minimum((said * bins).astype(int), bins - 1)
+    predicted: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " events"], bins: int = BINS
+) -> tuple[ReliabilityBin, ...]:
+    """Bins of equal width; those without events are left out."""
+    bin_of = np.minimum((predicted * bins).astype(int), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
-    predicted = np.bincount(bin_of, said, bins)
+    total = np.bincount(bin_of, predicted, bins)
     right = np.bincount(bin_of, correct, bins)
-    return [
-        {
-            "from": at / bins,
-            "to": (at + 1) / bins,
-            "events": int(count[at]),
-            "predicted": float(predicted[at] / count[at]),
-            "correct": float(right[at] / count[at]),
-        }
+    return tuple(
+        ReliabilityBin(
+            at / bins, (at + 1) / bins, int(count[at]), float(total[at] / count[at]), float(right[at] / count[at])
+        )
         for at in np.flatnonzero(count)
-    ]
+    )
 
 
-def calibration_error(bins: list[dict[str, Any]]) -> float:
+def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
     """The expected calibration error: how far prediction and truth are apart in a bin, the mean over events."""
-    events = sum(one["events"] for one in bins)
-    return float(sum(one["events"] * abs(one["predicted"] - one["correct"]) for one in bins) / events)
+    events = sum(one_bin.events for one_bin in bins)
+    return float(sum(one_bin.events * abs(one_bin.predicted - one_bin.correct) for one_bin in bins) / events)
 
 
-def _beyond(said: Prediction, correct: Bool[np.ndarray, " events"], theta: float) -> dict[str, Any]:
-    """Of events whose mastery is at least θ, how many are right, and how many should be."""
-    open_ = said.mastery >= theta
+def _gate_calibration(predicted: Prediction, correct: Bool[np.ndarray, " events"], theta: float) -> GateCalibration:
+    open_ = predicted.mastery >= theta
     count = int(open_.sum())
-    found: dict[str, Any] = {"theta": theta, "events": count, "share": count / len(correct)}
+    share = count / len(correct)
     if not count:
-        return found | {"predicted": None, "correct": None, "gap": None}
-    predicted, right = float(said.correct[open_].mean()), float(correct[open_].mean())
-    return found | {"predicted": predicted, "correct": right, "gap": predicted - right}
+        return GateCalibration(theta, count, share, None, None, None)
+    expected, right = float(predicted.correct[open_].mean()), float(correct[open_].mean())
+    return GateCalibration(theta, count, share, expected, right, expected - right)

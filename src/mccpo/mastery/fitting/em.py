@@ -15,10 +15,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int64
+from jaxtyping import Bool, Float, Int, Int64
 
-from mccpo.mastery.fitting.expectation import with_forgetting, without_forgetting
-from mccpo.mastery.fitting.tiles import Slab, Tiles, pack
+from mccpo.mastery.fitting.expectation import SlabArrays, with_forgetting, without_forgetting
+from mccpo.mastery.fitting.sequence_packing import Slab, Tiles, pack
 
 EPSILON = 1e-6
 """How close to 0 and 1 a probability may come."""
@@ -53,25 +53,25 @@ def maximise(
     """Climbs from each start; problems are counted concept by concept, then by restart. No parameter exceeds `most`."""
     size = starts.shape[-1]
     at = np.clip(starts.reshape(-1, size), EPSILON, most)
-    found = Optimum(at.copy(), np.full(len(at), -np.inf), np.zeros(len(at), int), np.zeros(len(at), bool))
+    optimum = Optimum(at.copy(), np.full(len(at), -np.inf), np.zeros(len(at), int), np.zeros(len(at), bool))
     safe = at.copy()  # where two plain steps led, in case their extension does not pay
     active = np.arange(len(at))
     with ThreadPoolExecutor(workers) as pool:
         step = _Step(tiles, starts.shape[1], most, pool, workers)
-        while len(active) and found.steps[active[0]] < stop.steps:
+        while len(active) and optimum.steps[active[0]] < stop.steps:
             base = at[active]
             first, before = step(base, active)
-            lost = before < found.log_likelihood[active]
+            lost = before < optimum.log_likelihood[active]
             first[lost] = safe[active[lost]]
             second, value = step(first, active)
             done = ~lost & (np.abs(value - before) < stop.tolerance)
-            found.parameters[active], found.log_likelihood[active] = first, value
-            found.steps[active] += 2
-            found.converged[active] = done
+            optimum.parameters[active], optimum.log_likelihood[active] = first, value
+            optimum.steps[active] += 2
+            optimum.converged[active] = done
             safe[active] = second
             at[active] = np.where(lost[:, None], second, np.clip(_extended(base, first, second), EPSILON, most))
             active = active[~done]
-    return found
+    return optimum
 
 
 def log_likelihood(
@@ -112,7 +112,7 @@ class _Step:
         self._expect = without_forgetting if len(most) == 4 else with_forgetting
         self._problems = 0
         self._packed = 0
-        self._slabs: list[tuple[tuple[Array, ...], Int64[np.ndarray, "blocks tiles"]]] = []
+        self._slabs: list[tuple[SlabArrays, Int64[np.ndarray, "blocks tiles"]]] = []
 
     def __call__(
         self, at: Float[np.ndarray, "problems parameters"], active: Int64[np.ndarray, " problems"]
@@ -125,29 +125,30 @@ class _Step:
             self._slabs, self._packed = list(self._pool.map(_placed, slabs)), len(active)
         parameters = np.full((len(self._most), self._problems), 0.25)  # of those that are done, it does not matter
         parameters[:, active] = at.T
-        each = self._pool.map(lambda slab: self._counts(slab[0], slab[1], parameters), self._slabs)
-        told = np.sum(list(each), axis=0)[:, active]
-        true, chances = told[0:-1:2].T, told[1:-1:2].T
+        by_slab = self._pool.map(lambda slab: self._totals(slab[0], slab[1], parameters), self._slabs)
+        totals = np.sum(list(by_slab), axis=0)[:, active]
+        true, chances = totals[0:-1:2].T, totals[1:-1:2].T
         ratio = np.divide(true, chances, out=at.copy(), where=chances > 0)
-        return np.clip(ratio, EPSILON, self._most), told[-1]
+        return np.clip(ratio, EPSILON, self._most), totals[-1]
 
-    def _counts(
+    def _totals(
         self,
-        slab: tuple[Array, ...],
+        slab: SlabArrays,
         problem: Int64[np.ndarray, "blocks tiles"],
         parameters: Float[np.ndarray, "parameters problems"],
-    ) -> Float[np.ndarray, "told problems"]:
-        """What one slab tells, added up for each problem."""
-        used = problem[: int(slab[1])]
+    ) -> Float[np.ndarray, "totals problems"]:
+        """The totals of one slab, added up for each problem."""
+        used = problem[: int(slab.used)]
         taken = np.full((len(self._most), *problem.shape), 0.25)
         taken[:, : len(used)] = parameters[:, used]
         with jax.enable_x64(True):  # it holds for one thread
-            told = np.asarray(self._expect(*slab, jnp.asarray(taken)))[: len(used)]
-        return np.stack([np.bincount(used.ravel(), one.ravel(), self._problems) for one in told.transpose(1, 0, 2)])
+            totals = np.asarray(self._expect(slab, jnp.asarray(taken)))[: len(used)]
+        by_kind = totals.transpose(1, 0, 2)
+        return np.stack([np.bincount(used.ravel(), kind.ravel(), self._problems) for kind in by_kind])
 
 
-def _placed(slab: Slab) -> tuple[tuple[Array, ...], Int64[np.ndarray, "blocks tiles"]]:
+def _placed(slab: Slab) -> tuple[SlabArrays, Int64[np.ndarray, "blocks tiles"]]:
     """The slab where the compiled program takes it, and whose tiles they are."""
     with jax.enable_x64(True):
         arrays = (slab.cells, np.int32(slab.used), slab.start, slab.height, slab.weight, slab.length)
-        return tuple(jnp.asarray(one) for one in arrays), slab.problem
+        return SlabArrays(*(jnp.asarray(array) for array in arrays)), slab.problem

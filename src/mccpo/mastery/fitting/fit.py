@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -15,7 +15,8 @@ from mccpo.mastery.bkt import BKT, PAUSE, BKTForget, paused
 from mccpo.mastery.ema import ALPHA, EMA
 from mccpo.mastery.fitting.em import EPSILON, Optimum, Stop, maximise
 from mccpo.mastery.fitting.logistic import Regression, fit_logistic
-from mccpo.mastery.fitting.tiles import Tiles, tile
+from mccpo.mastery.fitting.reports import AverageReport, FitReport, RegressionReport, TracingReport
+from mccpo.mastery.fitting.sequence_packing import Tiles, tile
 from mccpo.mastery.fitting.trajectories import practice
 from mccpo.mastery.model import MasteryModel, with_unseen
 from mccpo.mastery.pfa import PFA
@@ -30,7 +31,7 @@ ENOUGH = 200_000
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How to fit.
 
     **Fields:**
@@ -62,13 +63,13 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """A fitted model, and how the fit went, in words and numbers that go to JSON."""
+    """A fitted model, and how the fit went."""
 
     model: MasteryModel
-    account: dict[str, Any]
+    report: FitReport
 
 
-def fit(name: str, responses: Responses, settings: Settings | None = None) -> Fitted:
+def fit(name: str, responses: Responses, settings: FitSettings | None = None) -> Fitted:
     """Fits the model of this name; every concept that has responses gets parameters of its own."""
     if name not in _FITS:
         raise InputError(f"there is no model {name!r}", fix=f"choose from {', '.join(_FITS)}")
@@ -77,41 +78,42 @@ def fit(name: str, responses: Responses, settings: Settings | None = None) -> Fi
     present, concept = np.unique(responses.concept, return_inverse=True)
     names = tuple(responses.concepts[code] for code in present)
     seen = responses._replace(concept=concept.astype(np.int32), concepts=names)
-    return _FITS[name](seen, settings or Settings())
+    return _FITS[name](seen, settings or FitSettings())
 
 
 def bkt_tiles(responses: Responses, pause: float | None = None) -> Tiles:
     """The responses as knowledge tracing is fitted to them; with pauses where `pause` is given."""
-    found = sequences(responses)
-    correct = responses.correct[found.order]
+    grouped = sequences(responses)
+    correct = responses.correct[grouped.order]
     if pause is None:
-        return tile(found, correct)
-    return tile(found, correct, np.asarray(paused(elapsed(responses, found), pause), bool))
+        return tile(grouped, correct)
+    return tile(grouped, correct, np.asarray(paused(elapsed(responses, grouped), pause), bool))
 
 
 def starts(
-    names: tuple[str, ...], concepts: int, settings: Settings
+    names: tuple[str, ...], concepts: int, settings: FitSettings
 ) -> Float[np.ndarray, "concepts restarts parameters"]:
     """Where the restarts of each concept begin."""
     draw = np.random.default_rng(settings.seed).uniform(size=(concepts, settings.restarts, len(names)))
     return draw * [_START[name] for name in names]
 
 
-def _bkt(responses: Responses, settings: Settings) -> Fitted:
-    values, account = _traced(responses, settings, BKT._fields[:4], None)
-    return Fitted(BKT(**values, concepts=responses.concepts), account)
+def _bkt(responses: Responses, settings: FitSettings) -> Fitted:
+    values, report = _traced(responses, settings, BKT._fields[:4], None)
+    return Fitted(BKT(**values, concepts=responses.concepts), report)
 
 
-def _bkt_forget(responses: Responses, settings: Settings) -> Fitted:
-    values, account = _traced(responses, settings, BKTForget._fields[:5], settings.pause)
+def _bkt_forget(responses: Responses, settings: FitSettings) -> Fitted:
+    values, report = _traced(responses, settings, BKTForget._fields[:5], settings.pause)
     clock = bool(np.isfinite(responses.time).any())
     model = BKTForget(**values, pause=settings.pause, concepts=responses.concepts)
-    return Fitted(model, account | {"forgetting": "in pauses" if clock else "before any answer, for want of a clock"})
+    forgetting = "in pauses" if clock else "before any answer, for want of a clock"
+    return Fitted(model, replace(report, forgetting=forgetting))
 
 
 def _traced(
-    responses: Responses, settings: Settings, names: tuple[str, ...], pause: float | None
-) -> tuple[dict[str, Float[np.ndarray, " entries"]], dict[str, Any]]:
+    responses: Responses, settings: FitSettings, names: tuple[str, ...], pause: float | None
+) -> tuple[dict[str, Float[np.ndarray, " entries"]], TracingReport]:
     concepts = len(responses.concepts)
     most = np.array([settings.bound if name in ("guess", "slip") else 1.0 for name in names])
     most = np.minimum(most, 1 - EPSILON)
@@ -120,56 +122,53 @@ def _traced(
     )
     best = end.log_likelihood.reshape(concepts, -1).argmax(axis=1) + settings.restarts * np.arange(concepts)
     rows = np.bincount(responses.concept, minlength=concepts).astype(float)
-    found = end.parameters[best]
-    values = {name: with_unseen(found[:, at], rows) for at, name in enumerate(names)}
-    return values, _account(responses, settings, end, best, values)
+    fitted = end.parameters[best]
+    values = {name: with_unseen(fitted[:, at], rows) for at, name in enumerate(names)}
+    return values, _report(responses, settings, end, best, values)
 
 
-def _account(
+def _report(
     responses: Responses,
-    settings: Settings,
+    settings: FitSettings,
     end: Optimum,
     best: Int64[np.ndarray, " concepts"],
     values: dict[str, Float[np.ndarray, " entries"]],
-) -> dict[str, Any]:
-    def named(chosen: Bool[np.ndarray, " concepts"]) -> list[str]:
-        return [name for name, one in zip(responses.concepts, chosen, strict=True) if one]
+) -> TracingReport:
+    def named(chosen: Bool[np.ndarray, " concepts"]) -> tuple[str, ...]:
+        return tuple(name for name, is_chosen in zip(responses.concepts, chosen, strict=True) if is_chosen)
 
     bound = min(settings.bound, 1 - EPSILON)
-    return {
-        "log_likelihood": float(end.log_likelihood[best].sum()),
-        "restarts": settings.restarts,
-        "tolerance": settings.stop.tolerance,
-        "steps": {"mean": float(end.steps.mean()), "most": int(end.steps.max())},
-        "not_converged": named(~end.converged[best]),
-        "bound": settings.bound,
-        "at_bound": {name: named(values[name][:-1] >= bound - 1e-9) for name in ("guess", "slip")},
-    }
+    return TracingReport(
+        log_likelihood=float(end.log_likelihood[best].sum()),
+        restarts=settings.restarts,
+        tolerance=settings.stop.tolerance,
+        mean_steps=float(end.steps.mean()),
+        most_steps=int(end.steps.max()),
+        not_converged=named(~end.converged[best]),
+        bound=settings.bound,
+        at_bound={name: named(values[name][:-1] >= bound - 1e-9) for name in ("guess", "slip")},
+    )
 
 
-def _ema(responses: Responses, settings: Settings) -> Fitted:
+def _ema(responses: Responses, settings: FitSettings) -> Fitted:
     """Mastery starts at the share of right first answers on the concept."""
-    found = sequences(responses)
-    first = responses.correct[found.order[found.start]].astype(float)
-    learners = np.bincount(found.concept, minlength=len(responses.concepts)).astype(float)
-    right = np.bincount(found.concept, first, len(responses.concepts))
-    return Fitted(EMA(with_unseen(right / learners, learners), settings.alpha, responses.concepts), {})
+    grouped = sequences(responses)
+    first = responses.correct[grouped.order[grouped.start]].astype(float)
+    learners = np.bincount(grouped.concept, minlength=len(responses.concepts)).astype(float)
+    right = np.bincount(grouped.concept, first, len(responses.concepts))
+    return Fitted(EMA(with_unseen(right / learners, learners), settings.alpha, responses.concepts), AverageReport())
 
 
-def _pfa(responses: Responses, settings: Settings) -> Fitted:
+def _pfa(responses: Responses, settings: FitSettings) -> Fitted:
     """Takes the decay under which the responses, or enough of them to tell, are likeliest."""
     some = _some_learners(responses, settings.seed)
-    decay = max(DECAYS, key=lambda one: _regressed(some, one).objective)
+    decay = max(DECAYS, key=lambda decay: _regressed(some, decay).objective)
     end = _regressed(responses, decay)
     rows = np.bincount(responses.concept).astype(float)
     ease, success, failure = (with_unseen(column, rows) for column in end.coefficients.T)
-    account = {
-        "log_likelihood": end.log_likelihood,
-        "decay": decay,
-        "penalty": PENALTY,
-        "not_converged": [name for name, done in zip(responses.concepts, end.converged, strict=True) if not done],
-    }
-    return Fitted(PFA(ease, success, failure, decay, responses.concepts), account)
+    unfinished = tuple(name for name, done in zip(responses.concepts, end.converged, strict=True) if not done)
+    report = RegressionReport(end.log_likelihood, decay, PENALTY, unfinished)
+    return Fitted(PFA(ease, success, failure, decay, responses.concepts), report)
 
 
 def _regressed(responses: Responses, decay: float) -> Regression:
@@ -191,7 +190,7 @@ def _some_learners(responses: Responses, seed: int) -> Responses:
     return some._replace(concept=concept.astype(np.int32), concepts=tuple(responses.concepts[at] for at in present))
 
 
-_FITS: dict[str, Callable[[Responses, Settings], Fitted]] = {
+_FITS: dict[str, Callable[[Responses, FitSettings], Fitted]] = {
     "ema": _ema,
     "bkt": _bkt,
     "bkt-forget": _bkt_forget,

@@ -112,8 +112,8 @@ def _terms(
     logit = jnp.sum(features * at.T[:, group], axis=0)
     chance = jax.nn.sigmoid(logit)
     likelihood = -jnp.logaddexp(0.0, jnp.where(correct, -logit, logit))
-    slopes = [(correct - chance) * one for one in features]
+    slopes = [(correct - chance) * row for row in features]
     spread = chance * (1 - chance)
     across = np.triu_indices(len(features))
-    bends = [spread * features[one] * features[other] for one, other in zip(*across, strict=True)]
+    bends = [spread * features[row] * features[other] for row, other in zip(*across, strict=True)]
     return jnp.stack([likelihood, *slopes, *bends])

@@ -60,8 +60,8 @@ def practice(responses: Responses, decay: float) -> Practice:
 
 
 def _replay(model: Any, responses: Responses, code: Int[np.ndarray, " concepts"]) -> list[Float[np.ndarray, " rows"]]:
-    found = sequences(responses)
-    cell, rows, begins = _arrange(found)
+    grouped = sequences(responses)
+    cell, rows, begins = _arrange(grouped)
     size = -(-rows // ROWS) * ROWS
 
     def spread(values: np.ndarray) -> np.ndarray:
@@ -71,30 +71,30 @@ def _replay(model: Any, responses: Responses, code: Int[np.ndarray, " concepts"]
 
     laid = _Rows(
         np.isin(np.arange(size), begins),
-        spread(code[responses.concept[found.order]]),
-        spread(responses.correct[found.order]),
-        spread(elapsed(responses, found)),
+        spread(code[responses.concept[grouped.order]]),
+        spread(responses.correct[grouped.order]),
+        spread(elapsed(responses, grouped)),
     )
-    told: list[list[np.ndarray]] = []
+    predicted: list[list[np.ndarray]] = []
     with jax.enable_x64(True):
         bare = jax.tree.map(jnp.asarray, model._replace(concepts=()))
         state = None
         for top in range(0, size, ROWS):
             slab = _Rows(*(field[top : top + ROWS] for field in laid))
             state, said = _scan(bare, state, slab)
-            told.append([np.asarray(field).reshape(-1) for field in said])
-    return [_gathered(list(column), cell, found.order) for column in zip(*told, strict=True)]
+            predicted.append([np.asarray(field).reshape(-1) for field in said])
+    return [_gathered(list(column), cell, grouped.order) for column in zip(*predicted, strict=True)]
 
 
-def _arrange(found: Sequences) -> tuple[Int64[np.ndarray, " rows"], int, Int64[np.ndarray, " blocks"]]:
-    """The cell of each row of `found.order` in the lanes, how long the lanes are, and where blocks begin."""
-    longest_first = np.argsort(-found.length, kind="stable")
+def _arrange(grouped: Sequences) -> tuple[Int64[np.ndarray, " rows"], int, Int64[np.ndarray, " blocks"]]:
+    """The cell of each row of `grouped.order` in the lanes, how long the lanes are, and where blocks begin."""
+    longest_first = np.argsort(-grouped.length, kind="stable")
     lane = np.empty(len(longest_first), np.int64)
     lane[longest_first] = np.arange(len(lane))
-    height = found.length[longest_first[::LANES]]
+    height = grouped.length[longest_first[::LANES]]
     top = np.cumsum(height) - height
     first = top[lane // LANES] * LANES + lane % LANES
-    return np.repeat(first, found.length) + within(found.length) * LANES, int(height.sum()), top
+    return np.repeat(first, grouped.length) + within(grouped.length) * LANES, int(height.sum()), top
 
 
 @jax.jit

@@ -1,1 +1,5 @@
-"""Answers from the canonical table of logs. Needs polars."""
+"""Responses from the canonical table of logs: the part of this room that needs polars."""
+
+from mccpo.mastery.tables.responses import responses_of
+
+__all__ = ["responses_of"]

@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from mccpo.errors import InputError
+from mccpo.logs import split_concepts
 from mccpo.mastery.responses import Responses
-
-BETWEEN_CONCEPTS = "~~"
 
 
 def responses_of(frame: pl.DataFrame, observed: Literal["correct", "signal"] = "correct") -> Responses:
@@ -27,20 +26,16 @@ def responses_of(frame: pl.DataFrame, observed: Literal["correct", "signal"] = "
         raise InputError("the logs hold no answer on a named concept", fix="give logs whose events name concepts")
     learner, learners = _codes(frame["learner"])
     combination, combinations = _codes(frame["concept"])
-    parts = [sorted(set(name.split(BETWEEN_CONCEPTS))) for name in combinations]
-    concepts = tuple(sorted({name for names in parts for name in names}))
-    place = {name: at for at, name in enumerate(concepts)}
-    count = np.array([len(names) for names in parts])
-    flat = np.array([place[name] for names in parts for name in names], np.int32)
-    row, offset = _exploded(count[combination])
+    split = split_concepts(combinations)
+    row, offset = _exploded(split.counts[combination])
     return Responses(
         learner=learner[row],
-        concept=flat[(np.cumsum(count) - count)[combination][row] + offset],
+        concept=split.codes[split.starts[combination][row] + offset].astype(np.int32),
         correct=frame["correct"].to_numpy()[row],
         event=frame["event"].cast(pl.Int64).to_numpy()[row],
         time=_seconds(frame)[row],
         learners=learners,
-        concepts=concepts,
+        concepts=split.concepts,
     )
 
 
@@ -49,10 +44,10 @@ def _codes(names: pl.Series) -> tuple[np.ndarray, tuple[str, ...]]:
     kind = names if isinstance(names.dtype, pl.Enum | pl.Categorical) else names.cast(pl.String).cast(pl.Categorical)
     physical = kind.to_physical().to_numpy()
     met = kind.unique().drop_nulls()
-    found = pl.DataFrame({"name": met.cast(pl.String), "code": met.to_physical()}).sort("name")
-    rank = np.zeros(int(found["code"].max()) + 1, np.int32)  # type: ignore[arg-type]
-    rank[found["code"].to_numpy()] = np.arange(found.height, dtype=np.int32)
-    return rank[physical], tuple(found["name"])
+    names_and_codes = pl.DataFrame({"name": met.cast(pl.String), "code": met.to_physical()}).sort("name")
+    rank = np.zeros(int(names_and_codes["code"].max()) + 1, np.int32)  # type: ignore[arg-type]
+    rank[names_and_codes["code"].to_numpy()] = np.arange(names_and_codes.height, dtype=np.int32)
+    return rank[physical], tuple(names_and_codes["name"])
 
 
 def _exploded(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,17 +9,16 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import Environment
-from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env import Conditioned, Environment, at_kappa
 from mccpo.errors import InputError
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
-from mccpo.methods.episodes import Moment, NetworkActor, account, judged_by, perform, summed
+from mccpo.methods.constrained.on_policy import Context, Evidence, OnPolicy
+from mccpo.methods.episodes import Moment, NetworkPolicy, account, evaluation_episodes, perform, summed
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.gradient.settings import CAREFUL, PPOSettings
+from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 LOWEST, HIGHEST = 0.4, 1.0
 KNOTS = tuple(round(LOWEST + 0.1 * step, 1) for step in range(7))
@@ -35,6 +34,8 @@ class KnotNetwork(Network):
     A trunk that sees κ as one feature among many hardly minds it; heads of their own make another κ another policy.
     More of them would fit each its own κ, and the policy change by leaps from one to the next.
     """
+
+    kind: ClassVar[str] = "knots"
 
     @property
     def _flat(self) -> Network:
@@ -75,6 +76,7 @@ class KnotPrices(NamedTuple):
     weight: Float[Array, " knots"]
 
 
+@register_method(label="CCPO")
 class CCPO(OnPolicy):
     """One policy conditioned on the budgets.
 
@@ -116,13 +118,13 @@ class CCPO(OnPolicy):
     memory: float = 0.8
     cap: float = 5.0
     # How episodes of many κ differ says nothing of how those of one do: it sets nothing aside, and aims lower instead.
-    settings: PPOSettings = CAREFUL._replace(learning_rate=2e-3, tighten=0.06, aside=0.0)
+    settings: PPOSettings = PPOSettings(learning_rate=2e-3, tighten=0.06, aside=0.0)
 
-    def training_world(self, env: Environment[Any]) -> Conditioned:
+    def training_environment(self, env: Environment[Any]) -> Conditioned:
         """Where it is trained, under the budgets of κ = 1: learners of every κ, their costs in units of κ."""
         return Conditioned(env, KNOTS, relative=True)
 
-    def world_at(self, env: Environment[Any], kappa: float) -> Conditioned:
+    def environment_at(self, env: Environment[Any], kappa: float) -> Conditioned:
         """Where it is judged at one κ, in the costs as they are."""
         if not LOWEST <= kappa <= HIGHEST:
             raise InputError(f"kappa is {kappa}", fix=f"ask for one from {LOWEST} to {HIGHEST}")
@@ -140,33 +142,25 @@ class CCPO(OnPolicy):
         """The multipliers of the middle of the range, to be looked at."""
         return own.value[..., len(KNOTS) // 2, :]
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, KnotPrices]:
+    def improve(self, context: Context) -> tuple[Fitted, KnotPrices]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         unit = price_unit(env, budgets)
-        near = nearness(evidence.rollout.features[:, -1])
-        own = self.moved(state.own, self.aim(budgets, evidence), unit, near, evidence)
+        near = nearness(env.view(evidence.rollout.features, "kappa", axis=1))
+        own = self.moved(state.own, self.aim(context), unit, near, evidence)
         prices = jnp.einsum("jtb,jc->tcb", near, own.value)
         estimates = evidence.appraisal.advantages
         advantage = estimates[:, 0] - (prices * estimates[:, 1:]).sum(axis=1)
         # By the root, and not by all of it: undivided, learners of the smallest κ, whose prices are
         # highest, are most of what is learnt from; fully divided, they are too little to learn their harder task.
         advantage = advantage / jnp.sqrt(1.0 + (prices / unit[:, None]).sum(axis=1))
-        return self.ascend(env, sizes, state, evidence, advantage, key, share), own
+        return self.ascend(context, advantage), own
 
     def own_score(
         self,
         env: Environment[Any],
         budgets: Budgets,
         caution: Float[Array, ""] | float,
-        actor: NetworkActor,
+        actor: NetworkPolicy,
         key: PRNGKeyArray,
         episodes: int,
     ) -> Float[Array, ""]:
@@ -177,7 +171,7 @@ class CCPO(OnPolicy):
         """
 
         def look(moment: Moment) -> Any:
-            return account(env, moment), moment.obs.features[-1]
+            return account(env, moment), env.view(moment.obs.features, "kappa")
 
         steps, kappa = perform(env, actor, key, episodes, look)
         seen = summed(env, steps)
@@ -188,7 +182,7 @@ class CCPO(OnPolicy):
             for one in (seen.ret, seen.costs, seen.costs**2)
         )
         spread = jnp.sqrt(jnp.maximum(squares - costs**2, 0.0))
-        high = costs + caution * spread * jnp.sqrt(1 / count + 1 / judged_by(env))[:, None]
+        high = costs + caution * spread * jnp.sqrt(1 / count + 1 / evaluation_episodes(env))[:, None]
         excess = jnp.where(budgets.active > 0, (high - budgets.limit) / budgets.scale, -jnp.inf).max(axis=1)
         return jnp.where(excess <= 0, ret, -budgets.reward_bound * env.discounted_horizon * excess).mean()
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
+from mccpo.methods.constrained.on_policy import Context, Evidence, OnPolicy
 from mccpo.methods.constrained.trust_region import best_step, conjugate_gradients
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import Appraisal, appraise
@@ -19,8 +19,9 @@ from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
 from mccpo.methods.gradient.rollout import Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 CONJUGATE = 10  # products with the Fisher matrix a step
 FISHER_ROWS = 16  # of the rollout's time, from which that matrix is estimated
@@ -41,6 +42,7 @@ class CPOOwn(NamedTuple):
     seen: Float[Array, ""]
 
 
+@register_method(label="CPO")
 class CPO(OnPolicy):
     """Constrained policy optimisation: a natural-gradient step within a trust region, every budget linearised.
 
@@ -91,16 +93,9 @@ class CPO(OnPolicy):
     def own_prices(self, own: CPOOwn) -> Float[Array, "*runs costs"]:
         return own.prices
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, CPOOwn]:
+    def improve(self, context: Context) -> tuple[Fitted, CPOOwn]:
+        env, sizes, budgets = context.env, context.sizes, context.budgets
+        state, evidence, key, share = context.state, context.evidence, context.key, context.share
         rows_key, critic_key = jax.random.split(key)
         network, own = self.network(env), self._observe(state.own, sizes, evidence)
         found = _appraised(self, env, budgets, own, evidence, share)
@@ -111,7 +106,7 @@ class CPO(OnPolicy):
         natural = jax.vmap(lambda one: conjugate_gradients(product, one, CONJUGATE))(gradients)
         inner = gradients @ natural.T
         inner = 0.5 * (inner + inner.T)
-        off = (own.J_c - self.aim(budgets, evidence).limit) / budgets.scale
+        off = (own.J_c - self.aim(context).limit) / budgets.scale
         active = jnp.where(own.seen > 0, budgets.active, 0.0)
         radius = self.radius * jnp.maximum(1.0 - share, self.radius_end)
         step = best_step(inner[0, 0], inner[0, 1:], inner[1:, 1:], off, active, radius)

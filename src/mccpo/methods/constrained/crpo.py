@@ -7,16 +7,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, ratio_of, upkeep
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, ratio_of, upkeep
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
 class Alternatives(NamedTuple):
@@ -26,6 +25,7 @@ class Alternatives(NamedTuple):
     aims: Float[Array, "rows signals batch"]
 
 
+@register_method(label="CRPO")
 class CRPO(OnPolicy):
     """Constraint-rectified policy optimisation: steps for the reward, or against one cost, and no multiplier.
 
@@ -56,21 +56,13 @@ class CRPO(OnPolicy):
     )
     tolerance: float = 0.0
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         estimates = evidence.appraisal.advantages
         spread = estimates.std(axis=(0, 2)) + 1e-8
         aims = (estimates - estimates.mean(axis=(0, 2), keepdims=True)) / spread[:, None]
         batch = ppo.batch_of(evidence.rollout, aims[:, 0], evidence.appraisal.targets)
-        excess = self.excess(budgets, evidence)
+        excess = self.excess(context)
         slope = env.discounted_horizon * spread[1:] / budgets.scale
 
         def loss(
@@ -84,10 +76,7 @@ class CRPO(OnPolicy):
             surrogate = ppo.clipped(ratio, advantage, settings.clip).mean()
             return upkeep(settings, entropy_weight, seen, batch.targets) - surrogate
 
-        network = self.network(env)
-        fitted = ppo.learn(
-            network, sizes, self.settings, state.fitted, state.iteration, Alternatives(batch, aims), key, share, loss
-        )  # fmt: skip
+        fitted = self.learn(context, Alternatives(batch, aims), loss)
         return fitted, state.own
 
 

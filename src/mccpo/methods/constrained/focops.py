@@ -7,19 +7,18 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, penalised, ratio_of, upkeep
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, penalised, ratio_of, upkeep
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import standard
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
-from mccpo.methods.gradient.rollout import Rollout, Sizes
+from mccpo.methods.gradient.rollout import Rollout
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 
 class Known(NamedTuple):
@@ -29,6 +28,7 @@ class Known(NamedTuple):
     old: Float[Array, "rows actions batch"]
 
 
+@register_method(label="FOCOPS")
 class FOCOPS(OnPolicy):
     """First-order constrained optimisation in policy space.
 
@@ -68,25 +68,15 @@ class FOCOPS(OnPolicy):
     dual_rate: float = 0.1
     cap: float = 20.0
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         unit = price_unit(env, budgets)
-        prices = jnp.clip(state.own + self.dual_rate * self.new_excess(budgets, evidence) * unit, 0.0, self.cap * unit)
+        prices = jnp.clip(state.own + self.dual_rate * self.new_excess(context) * unit, 0.0, self.cap * unit)
         advantage = standard(penalised(evidence.appraisal.advantages, prices))
         network = self.network(env)
         batch = ppo.batch_of(evidence.rollout, advantage, evidence.appraisal.targets)
         known = Known(batch, policy_of(network, state.parameters, evidence.rollout))
-        fitted = ppo.learn(
-            network, sizes, self.settings, state.fitted, state.iteration, known, key, share, self.loss
-        )  # fmt: skip
+        fitted = self.learn(context, known, self.loss)
         return fitted, prices
 
     def loss(

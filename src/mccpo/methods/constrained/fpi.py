@@ -9,16 +9,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
+from mccpo.methods.constrained.on_policy import Context, OnPolicy
 from mccpo.methods.gradient.ledger import expected_costs
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 FURTHEST = 1.0  # that the border of the feasible region may be moved, in budgets
 
 
+@register_method(label="FPI")
 class FPI(OnPolicy):
     """Feasible policy iteration: a feasibility function parts the states in two, and each region has its own aim.
 
@@ -66,19 +66,11 @@ class FPI(OnPolicy):
     def own_prices(self, own: Float[Array, "*runs 2 costs"]) -> Float[Array, "*runs costs"]:
         return own[..., 0, :]
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, "2 costs"]]:
-        missed = self.excess(budgets, evidence)
-        border = jnp.clip(state.own[1] - self.calibration * self.new_excess(budgets, evidence), -FURTHEST, FURTHEST)
-        left = self.feasibility(env, budgets, evidence) + (border - self.response * missed)[:, None]
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, "2 costs"]]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
+        missed = self.excess(context)
+        border = jnp.clip(state.own[1] - self.calibration * self.new_excess(context), -FURTHEST, FURTHEST)
+        left = self.feasibility(context) + (border - self.response * missed)[:, None]
         exceeds = (left <= 0) & (budgets.active[:, None] > 0)
         feasible = ~exceeds.any(axis=1)
         prices = self.barrier / jnp.maximum(left, self.floor) * (price_unit(env, budgets) * budgets.active)[:, None]
@@ -86,12 +78,11 @@ class FPI(OnPolicy):
         gained = estimates[:, 0] - (prices * estimates[:, 1:]).sum(axis=1)
         lessened = -(jnp.where(exceeds, prices, 0.0) * estimates[:, 1:]).sum(axis=1)
         advantage = jnp.where(feasible, gained, lessened)
-        fitted = self.ascend(env, sizes, state, evidence, advantage, key, share)
+        fitted = self.ascend(context, advantage)
         return fitted, jnp.stack([prices.mean(axis=(0, 2)), border])
 
-    def feasibility(
-        self, env: Environment[Any], budgets: Budgets, evidence: Evidence
-    ) -> Float[Array, "time costs batch"]:
+    def feasibility(self, context: Context) -> Float[Array, "time costs batch"]:
         """What is expected to be left of every budget at the end of the episode, relative to it."""
-        expected = expected_costs(env, budgets, evidence.before, evidence.rollout)
-        return (self.aim(budgets, evidence).limit[:, None] - expected) / budgets.scale[:, None]
+        evidence, budgets = context.evidence, context.budgets
+        expected = expected_costs(context.env, budgets, evidence.before, evidence.rollout)
+        return (self.aim(context).limit[:, None] - expected) / budgets.scale[:, None]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
+from mccpo.methods.constrained.on_policy import Context, OnPolicy
 from mccpo.methods.gradient.graph_network import graph_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
+@register_method(label="GITS")
 class GITS(OnPolicy):
     """Goal-oriented tutoring by a graph network: concepts inform each other along the prerequisites.
 
@@ -54,15 +54,7 @@ class GITS(OnPolicy):
     def network(self, env: Environment[Any]) -> Network:
         return graph_network_of(env)
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        state, evidence = context.state, context.evidence
         advantage = evidence.appraisal.advantages[:, 0]
-        return self.ascend(env, sizes, state, evidence, advantage, key, share), state.own
+        return self.ascend(context, advantage), state.own

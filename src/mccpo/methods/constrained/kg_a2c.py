@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, upkeep
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, upkeep
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import standard
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
+@register_method(label="KG-A2C")
 class KGA2C(OnPolicy):
     """A2C with the graph's mask, and no constraint: the idea of KG-A2C.
 
@@ -50,17 +49,9 @@ class KGA2C(OnPolicy):
     )
     pace: float = 2.0
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
-        del budgets
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, sizes, state = context.env, context.sizes, context.state
+        evidence, key, share = context.evidence, context.key, context.share
         once = replace(sizes, epochs=1)
         advantage = standard(evidence.appraisal.advantages[:, 0])
         batch = ppo.batch_of(evidence.rollout, advantage, evidence.appraisal.targets)

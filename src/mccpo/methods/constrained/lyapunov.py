@@ -10,15 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
+from mccpo.methods.constrained.on_policy import Context, Evidence, OnPolicy
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
+from mccpo.policy import masked_softmax
 
 SWEEPS = 2  # over the budgets, in each of which one multiplier a state is found with the others fixed
 HALVINGS = 9  # of the interval in which it lies
@@ -44,6 +43,7 @@ class Distilled(NamedTuple):
     targets: Float[Array, "rows signals batch"]
 
 
+@register_method(label="Distilled Lyapunov")
 class Lyapunov(OnPolicy):
     """Lyapunov-based safe policy iteration, distilled into a network.
 
@@ -95,16 +95,9 @@ class Lyapunov(OnPolicy):
     def own_prices(self, own: LyapunovOwn) -> Float[Array, "*runs costs"]:
         return own.prices
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, LyapunovOwn]:
+    def improve(self, context: Context) -> tuple[Fitted, LyapunovOwn]:
+        env, sizes, budgets = context.env, context.sizes, context.budgets
+        state, evidence, key, share = context.state, context.evidence, context.key, context.share
         fitting, distilling = jax.random.split(key)
         rollout, found = evidence.rollout, evidence.appraisal
         own = self._observe(state.own, evidence)
@@ -115,7 +108,7 @@ class Lyapunov(OnPolicy):
         features, mask = ppo.wide((rollout.features, rollout.mask))
         policy = masked_softmax(self.network(env).apply(state.parameters, features)[0], mask, axis=0)
         estimates = advantages_of(self.critic(env), critic.parameters, features, policy.probs) * own.size[:, None, None]
-        left = jnp.where(own.seen > 0, self.aim(budgets, evidence).limit - own.J_c, 0.0) / env.discounted_horizon
+        left = jnp.where(own.seen > 0, self.aim(context).limit - own.J_c, 0.0) / env.discounted_horizon
         unit = price_unit(env, budgets) * budgets.active
         solved = state_programs(
             policy.log_probs, mask, estimates[0], estimates[1:], left, self.cap * unit, self.temperature * own.size[0]

@@ -1,15 +1,14 @@
-"""What the rivals that learn share: masked play, a critic per reward and cost, finished episodes; not how they improve.
+"""What constrained methods share: masked play, a critic per reward and cost, finished episodes; not how they improve.
 
-A rival is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own: the
-mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
+Such a method is one small file with the mechanism that makes it itself, in `improve`. Everything else is MC-CPO's own:
+the mask, the network, the rollout, the advantages and their foresight, the selection by validation. So a table that
 compares them compares mechanisms.
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,14 +17,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from mccpo.env import Environment
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import Appraisal, appraise, standard
-from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.margin import final_error, finished
 from mccpo.methods.gradient.ppo import Batch, Fitted, Look, Progress
 from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, play
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import aim_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
-from mccpo.methods.mc_cpo.spec import Method, MethodSpec, as_numbers
+from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
 
 
 class Seen(NamedTuple):
@@ -75,18 +74,27 @@ class OnPolicyState(NamedTuple):
         return self.fitted.parameters
 
 
-class OnPolicy(Learner):
-    """A rival that plays with its policy, and improves the policy by what it saw.
+class Context(NamedTuple):
+    """All that an improvement may go by.
 
-    `name` is what the benchmark calls it; one of another package goes by the name of its entry point.
-    `constrained` says whether it knows of the budgets: by it, its final policy is selected for meeting them or not.
-    `search` holds the settings that are tried for it, the recommended first: its own numbers by name, those of
-    `PPOSettings` as `settings.NAME`.
+    **Fields:**
+
+    - `env`, `sizes`, `budgets`: what is trained on, how much of it in an iteration, and what may be spent.
+    - `state`: the run before the improvement; `evidence`: what this iteration has shown.
+    - `key`: a random key, to be used once; `share`: how much of training is over.
     """
 
-    name: ClassVar[str] = ""
-    constrained: ClassVar[bool] = True
-    search: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
+    env: Environment[Any]
+    sizes: Sizes
+    budgets: Budgets
+    state: OnPolicyState
+    evidence: Evidence
+    key: PRNGKeyArray
+    share: Float[Array, ""]
+
+
+class OnPolicy(GradientMethod):
+    """A method that plays with its policy, and improves the policy by what it saw."""
 
     def own(self, env: Environment[Any], key: PRNGKeyArray) -> Any:
         """What the method keeps beside its policy, before the first iteration: a tree of arrays.
@@ -97,16 +105,7 @@ class OnPolicy(Learner):
         return jnp.zeros(len(env.cost_names))
 
     @abc.abstractmethod
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Any]:
+    def improve(self, context: Context) -> tuple[Fitted, Any]:
         """The policy after the evidence, and what is kept beside it."""
 
     def own_prices(self, own: Any) -> Float[Array, "*runs costs"]:
@@ -117,8 +116,8 @@ class OnPolicy(Learner):
     def prices(self, state: OnPolicyState) -> Float[Array, "*runs costs"]:
         return self.own_prices(state.own)
 
-    def playing(self, env: Environment[Any]) -> Method:
-        return as_numbers(MethodSpec(self.name, masked=True, constrained=self.constrained), env)
+    def playing(self, env: Environment[Any]) -> MethodArrays:
+        return method_arrays(MethodSpec(self.name, masked=True, constrained=self.constrained), env)
 
     def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> OnPolicyState:
         key, weights, learners = jax.random.split(key, 3)
@@ -141,40 +140,39 @@ class OnPolicy(Learner):
         new = Seen(last.J_c, final_error(env, last), jnp.ones((), jnp.float32))
         seen = jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), new, state.seen)
         evidence = Evidence(state.playing, after, rollout, found, seen, episodes)
-        fitted, own = self.improve(env, sizes, budgets, state, evidence, improving, share)
+        fitted, own = self.improve(Context(env, sizes, budgets, state, evidence, improving, share))
         moved = OnPolicyState(key, state.iteration + 1, fitted, own, after, seen)
         return moved, ppo.progress_of(rollout, self.own_prices(own))
 
-    def ascend(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        state: OnPolicyState,
-        evidence: Evidence,
-        advantage: Float[Array, "time batch"],
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> Fitted:
+    def ascend(self, context: Context, advantage: Float[Array, "time batch"]) -> Fitted:
         """PPO's clipped update on an advantage of the method's own making, which is standardised here."""
-        batch = ppo.batch_of(evidence.rollout, standard(advantage), evidence.appraisal.targets)
-        network = self.network(env)
-        return ppo.learn(network, sizes, self.settings, state.fitted, state.iteration, batch, key, share)
+        evidence = context.evidence
+        return self.learn(context, ppo.batch_of(evidence.rollout, standard(advantage), evidence.appraisal.targets))
 
-    def aim(self, budgets: Budgets, evidence: Evidence) -> Budgets:
+    def learn(self, context: Context, batch: Any, loss: ppo.Objective = ppo.objective) -> Fitted:
+        """The policy after steps of Adam down a loss over a batch, PPO's by default."""
+        network, state = self.network(context.env), context.state
+        settings, key, share = self.settings, context.key, context.share
+        return ppo.learn(
+            network, context.sizes, settings, state.fitted, state.iteration, batch, key, share, loss
+        )  # fmt: skip
+
+    def aim(self, context: Context) -> Budgets:
         """The budgets that training aims at, a little below those asked for, as MC-CPO's does."""
-        return aim_of(budgets, self.settings, evidence.seen.error)
+        return aim_of(context.budgets, self.settings, context.evidence.seen.error)
 
-    def excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+    def excess(self, context: Context) -> Float[Array, " costs"]:
         """(J_c - d)/scale of the episodes that ended last against what training aims at; 0 before any, or unbudgeted.
 
         It stands as long as no other episode ends. What adds it up must not count it again: see `new_excess`.
         """
-        off = budgets.active * (evidence.seen.J_c - self.aim(budgets, evidence).limit) / budgets.scale
-        return jnp.where(evidence.seen.known > 0, off, 0.0)
+        budgets, seen = context.budgets, context.evidence.seen
+        off = budgets.active * (seen.J_c - self.aim(context).limit) / budgets.scale
+        return jnp.where(seen.known > 0, off, 0.0)
 
-    def new_excess(self, budgets: Budgets, evidence: Evidence) -> Float[Array, " costs"]:
+    def new_excess(self, context: Context) -> Float[Array, " costs"]:
         """The same where an episode ended in this iteration, else 0."""
-        return jnp.where(evidence.episodes > 0, self.excess(budgets, evidence), 0.0)
+        return jnp.where(context.evidence.episodes > 0, self.excess(context), 0.0)
 
 
 def penalised(

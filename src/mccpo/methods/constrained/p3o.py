@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, ratio_of, upkeep
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, ratio_of, upkeep
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import standard
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
 class Penalised(NamedTuple):
@@ -27,6 +25,7 @@ class Penalised(NamedTuple):
     costs: Float[Array, "rows costs batch"]
 
 
+@register_method(label="P3O")
 class P3O(OnPolicy):
     """Penalised proximal policy optimisation: an exact penalty in place of multipliers.
 
@@ -62,30 +61,19 @@ class P3O(OnPolicy):
     )
     penalty: float = 3.0
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         estimates = evidence.appraisal.advantages
         spread = estimates[:, 0].std() + 1e-8
         weight = self.penalty * price_unit(env, budgets) * budgets.active / spread
         costs = estimates[:, 1:] * weight[:, None]
-        excess = self.excess(budgets, evidence) * budgets.scale / env.discounted_horizon * weight
+        excess = self.excess(context) * budgets.scale / env.discounted_horizon * weight
         batch = ppo.batch_of(evidence.rollout, standard(estimates[:, 0]), evidence.appraisal.targets)
 
         def loss(network: Network, settings: PPOSettings, entropy_weight: Any, parameters: Any, part: Penalised) -> Any:
             return exact_penalty(network, settings, entropy_weight, parameters, part, excess)
 
-        network = self.network(env)
-        fitted = ppo.learn(
-            network, sizes, self.settings, state.fitted, state.iteration, Penalised(batch, costs), key, share, loss
-        )  # fmt: skip
+        fitted = self.learn(context, Penalised(batch, costs), loss)
         return fitted, state.own
 
 

@@ -10,11 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, penalised
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, penalised
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
 class Gains(NamedTuple):
@@ -46,6 +45,7 @@ def pid_update(gains: Gains, state: PIDState, error: Float[Array, " costs"]) -> 
     return PIDState(value, integral, smoothed)
 
 
+@register_method(label="PID-Lagrangian")
 class PIDLagrangian(OnPolicy):
     """PPO with a PID multiplier.
 
@@ -92,19 +92,11 @@ class PIDLagrangian(OnPolicy):
     def own_prices(self, own: PIDState) -> Float[Array, "*runs costs"]:
         return own.value
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, PIDState]:
+    def improve(self, context: Context) -> tuple[Fitted, PIDState]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         unit = price_unit(env, budgets)
         gains = Gains(self.proportional * unit, self.integral * unit, self.derivative * unit, self.memory)
-        moved = pid_update(gains, state.own, self.excess(budgets, evidence))
+        moved = pid_update(gains, state.own, self.excess(context))
         own = jax.tree.map(lambda new, old: jnp.where(evidence.episodes > 0, new, old), moved, state.own)
         advantage = penalised(evidence.appraisal.advantages, own.value)
-        return self.ascend(env, sizes, state, evidence, advantage, key, share), own
+        return self.ascend(context, advantage), own

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState, penalised
+from mccpo.methods.constrained.on_policy import Context, OnPolicy, penalised
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
+@register_method(label="PPO-Lagrangian")
 class PPOLagrangian(OnPolicy):
     """PPO-Lagrangian as it is commonly implemented.
 
@@ -43,18 +42,10 @@ class PPOLagrangian(OnPolicy):
     )
     dual_rate: float = 0.1
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, budgets, state, evidence = context.env, context.budgets, context.state, context.evidence
         unit = price_unit(env, budgets)
-        prices = jnp.maximum(0.0, state.own + self.dual_rate * self.new_excess(budgets, evidence) * unit)
+        prices = jnp.maximum(0.0, state.own + self.dual_rate * self.new_excess(context) * unit)
         advantage = penalised(evidence.appraisal.advantages, prices)
         # Standardising what is ascended takes the place of the division by 1 + Σ λ.
-        return self.ascend(env, sizes, state, evidence, advantage, key, share), prices
+        return self.ascend(context, advantage), prices

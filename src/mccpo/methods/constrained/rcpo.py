@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from mccpo.env import Environment
-from mccpo.methods.constrained.on_policy import Evidence, OnPolicy, OnPolicyState
+from mccpo.methods.constrained.on_policy import Context, OnPolicy
 from mccpo.methods.gradient.gae import appraise
 from mccpo.methods.gradient.ppo import Fitted
-from mccpo.methods.gradient.rollout import Rollout, Sizes
+from mccpo.methods.gradient.rollout import Rollout
 from mccpo.methods.mc_cpo.lagrangian import price_unit
-from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.registry import register_method
 
 
+@register_method(label="RCPO")
 class RCPO(OnPolicy):
     """Reward-constrained policy optimisation: an actor–critic of the penalised reward under slowly moving prices.
 
@@ -49,23 +49,16 @@ class RCPO(OnPolicy):
     dual_rate: float = 0.3
     half_life: float = 20.0
 
-    def improve(
-        self,
-        env: Environment[Any],
-        sizes: Sizes,
-        budgets: Budgets,
-        state: OnPolicyState,
-        evidence: Evidence,
-        key: PRNGKeyArray,
-        share: Float[Array, ""],
-    ) -> tuple[Fitted, Float[Array, " costs"]]:
+    def improve(self, context: Context) -> tuple[Fitted, Float[Array, " costs"]]:
+        env, budgets = context.env, context.budgets
+        state, evidence, share = context.state, context.evidence, context.share
         network = self.network(env)
         rollout = penalise(evidence.rollout, state.own)
         found = appraise(env, network, budgets, self.settings, state.parameters, evidence.after, rollout, share)
         single = evidence._replace(appraisal=found)
-        fitted = self.ascend(env, sizes, state, single, found.advantages[:, 0], key, share)
+        fitted = self.ascend(context._replace(evidence=single), found.advantages[:, 0])
         rate = self.dual_rate / (1.0 + state.iteration / self.half_life)
-        step = rate * self.new_excess(budgets, evidence) * price_unit(env, budgets)
+        step = rate * self.new_excess(context) * price_unit(env, budgets)
         return fitted, jnp.maximum(0.0, state.own + step)
 
 

@@ -36,7 +36,8 @@ def appraise(
     # Practice pays off later where one goes on with the same concept, the more so the harder it is. A policy that does
     # not yet go on with any is therefore drawn to hard concepts at random, and stays; a short-sighted one first finds
     # what engages at once, and what then pays off is worked out from there.
-    gamma = env.gamma * jnp.minimum(1.0, share / settings.foresight)
+    seen_ahead = jnp.minimum(1.0, share / jnp.where(settings.foresight > 0, settings.foresight, 1.0))
+    gamma = env.gamma * jnp.where(settings.foresight > 0, seen_ahead, 1.0)
     scale = value_scale(env, budgets)[:, None]
     last = network.apply(parameters, playing.obs.features)[1] * scale
     values = rollout.values * scale

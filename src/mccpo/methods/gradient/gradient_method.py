@@ -8,21 +8,22 @@ resumed.
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import equinox as eqx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import NetworkActor
+from mccpo.methods.episodes import NetworkPolicy
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import PPOState, Progress
 from mccpo.methods.gradient.rollout import Sizes, network_of
-from mccpo.methods.gradient.settings import CAREFUL, PPOSettings
+from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.multipliers import Budgets
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 
 class RunState(Protocol):
@@ -35,15 +36,38 @@ class RunState(Protocol):
     def iteration(self) -> Int[Array, ""]: ...
 
 
-class Learner(eqx.Module):
-    """How a neural policy is learnt. Its numbers are leaves, so that another setting is not another program."""
+class GradientMethod(eqx.Module):
+    """How a policy is learnt by gradient. Its numbers are leaves, so that another setting is not another program.
+
+    **Class variables:**
+
+    - `name`: what commands call it; one of another package goes by the name of its entry point.
+    - `constrained`: whether it knows of the budgets. By it, its final policy is selected for meeting them or not.
+    - `conditioned`: whether it is trained once and told the budgets when it is asked: see `training_environment`.
+    - `search`: the settings that are tried for it, the recommended first: its own numbers by name, those of
+      `PPOSettings` as `settings.NAME`.
+    """
+
+    name: ClassVar[str] = ""
+    constrained: ClassVar[bool] = True
+    conditioned: ClassVar[bool] = False
+    search: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
 
     _: KW_ONLY
-    settings: PPOSettings = CAREFUL
+    settings: PPOSettings = PPOSettings()
 
     @abc.abstractmethod
-    def playing(self, env: Environment[Any]) -> Method:
+    def playing(self, env: Environment[Any]) -> MethodArrays:
         """How the policy plays: its mask, its frontier rate, its filter, the reward that is learnt from."""
+
+    def training_environment(self, env: Environment[Any]) -> Environment[Any]:
+        """Where it is trained: the environment itself, or with budgets as part of what is seen."""
+        return env
+
+    def environment_at(self, env: Environment[Any], kappa: float) -> Environment[Any]:
+        """The environment as its policy sees it at one κ; one that has no answer there raises an `InputError`."""
+        del kappa
+        return env
 
     def network(self, env: Environment[Any]) -> Network:
         """The network whose parameters are learnt."""
@@ -64,7 +88,7 @@ class Learner(eqx.Module):
         env: Environment[Any],
         budgets: Budgets,
         caution: Float[Array, ""] | float,
-        actor: NetworkActor,
+        actor: NetworkPolicy,
         key: PRNGKeyArray,
         episodes: int,
     ) -> Float[Array, ""] | None:
@@ -77,12 +101,12 @@ class Learner(eqx.Module):
         """What a unit of each cost takes off the reward at this point: the multipliers, 0 where there are none."""
 
 
-class PrimalDual(Learner):
+class PrimalDual(GradientMethod):
     """MC-CPO, and what becomes of it without one part or another: the methods of the paper."""
 
-    method: Method
+    method: MethodArrays
 
-    def playing(self, env: Environment[Any]) -> Method:
+    def playing(self, env: Environment[Any]) -> MethodArrays:
         del env
         return self.method
 

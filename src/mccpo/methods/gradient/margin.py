@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import judged_by
+from mccpo.methods.episodes import evaluation_episodes
 from mccpo.methods.gradient.rollout import Rollout
 
 FINAL_EPISODES = 1024  # by which a policy is chosen, of a hundred steps each
@@ -48,4 +48,4 @@ def finished(rollout: Rollout) -> Finished:
 
 def final_error(env: Environment[Any], seen: Finished) -> Float[Array, " costs"]:
     """The standard error (`error_of`) between choosing and judging the policy of these episodes, by how they differ."""
-    return error_of(seen.spread, as_long(env, FINAL_EPISODES), judged_by(env))
+    return error_of(seen.spread, as_long(env, FINAL_EPISODES), evaluation_episodes(env))

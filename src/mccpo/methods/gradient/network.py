@@ -1,47 +1,16 @@
-"""The actor–critic network: a shared trunk of two layers, a policy head, and one value head per reward and cost.
-
-Parameters are one flat vector, so that the optimiser is a handful of operations whatever the network's shape, and
-activations are feature-major (features × batch), which keeps the inner loop of every operation on the long axis. A
-network is applied to NumPy and JAX arrays alike.
-"""
+"""How the weights of a policy's network start, and the step of the optimiser that changes them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
-
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from mccpo.policy import PolicyNetwork
 
-@dataclass(frozen=True)
-class Network:
-    """The shape of the network: what its flat parameter vector means."""
 
-    features: int
-    actions: int
-    signals: int
-    hidden: tuple[int, int] = (64, 64)
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        first, second = self.hidden
-        heads = self.actions + self.signals
-        return (first, self.features), (first,), (second, first), (second,), (heads, second), (heads,)
-
-    @property
-    def size(self) -> int:
-        """How many parameters there are."""
-        return sum(int(np.prod(shape)) for shape in self.shapes)
-
-    def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
-        """The weights and biases of the three layers."""
-        ends = list(accumulate(int(np.prod(shape)) for shape in self.shapes))[:-1]
-        parts = parameters.__array_namespace__().split(parameters, ends)
-        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+class Network(PolicyNetwork):
+    """A policy's network that is to be trained: it also says how its weights start."""
 
     def init(self, key: PRNGKeyArray) -> Float[Array, " parameters"]:
         """Normal weights, the policy head so small that the first policy is near uniform, value heads at zero."""
@@ -60,17 +29,6 @@ class Network:
             jnp.zeros(heads),
         ]
         return jnp.concatenate([part.ravel() for part in parts])
-
-    def apply(
-        self, parameters: Float[Array, " parameters"], features: Float[Array, "features batch"]
-    ) -> tuple[Float[Array, "actions batch"], Float[Array, "signals batch"]]:
-        """The logits and the values of a batch of observations."""
-        xp: Any = parameters.__array_namespace__()
-        w1, b1, w2, b2, w3, b3 = self.unpack(parameters)
-        hidden = xp.tanh(w1 @ features + b1[:, None])
-        hidden = xp.tanh(w2 @ hidden + b2[:, None])
-        heads = w3 @ hidden + b3[:, None]
-        return heads[: self.actions], heads[self.actions :]
 
 
 def adam(

@@ -21,11 +21,11 @@ from mccpo.methods.gradient.gae import appraise
 from mccpo.methods.gradient.network import Network, adam
 from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, network_of, play
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.masked import masked_softmax
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.lagrangian import due_of, priced, reprice
 from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax
 
 # The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
 LARGEST_CHANGE = 20.0
@@ -133,7 +133,7 @@ def clipped(
 def iterate(
     env: Environment[Any],
     sizes: Sizes,
-    method: Method,
+    method: MethodArrays,
     budgets: Budgets,
     settings: PPOSettings,
     state: PPOState,
@@ -155,7 +155,7 @@ def iterate(
     return after, progress_of(rollout, multipliers.value)
 
 
-def exploring(method: Method, settings: PPOSettings, share: Float[Array, ""]) -> Method:
+def exploring(method: MethodArrays, settings: PPOSettings, share: Float[Array, ""]) -> MethodArrays:
     """The method as it plays at this share of training: its frontier rate falls to zero at `frontier_end`.
 
     Where much lies on the frontier, the costs of episodes that went there say little about the policy's own.

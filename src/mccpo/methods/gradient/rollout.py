@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.masked import masked_softmax, mix, sample
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax, mix, sample
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def choose(
 def play(
     env: Environment[Any],
     sizes: Sizes,
-    method: Method,
+    method: MethodArrays,
     network: Network,
     parameters: Float[Array, " parameters"],
     playing: Playing,

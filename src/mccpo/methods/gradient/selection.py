@@ -16,13 +16,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkActor, judge_actor, judged_by
-from mccpo.methods.gradient.gradient_method import Learner
+from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
+from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.margin import FINAL_EPISODES, as_long, error_of
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.multipliers import Budgets
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 FINALISTS = 6
 
@@ -43,7 +43,7 @@ class NeuralState(NamedTuple):
     validating: PRNGKeyArray
 
 
-def start(env: Environment[Any], sizes: Sizes, learner: Learner, key: PRNGKeyArray) -> NeuralState:
+def start(env: Environment[Any], sizes: Sizes, learner: GradientMethod, key: PRNGKeyArray) -> NeuralState:
     """A run before its first iteration."""
     training, validating = jax.random.split(key)
     run = learner.start(env, sizes, training)
@@ -56,7 +56,7 @@ def start(env: Environment[Any], sizes: Sizes, learner: Learner, key: PRNGKeyArr
 def advance(
     env: Environment[Any],
     sizes: Sizes,
-    learner: Learner,
+    learner: GradientMethod,
     budgets: Budgets,
     state: NeuralState,
     total: Float[Array, ""],
@@ -82,11 +82,12 @@ def advance(
 
 
 def conclude(
-    env: Environment[Any], learner: Learner, budgets: Budgets, state: NeuralState
+    env: Environment[Any], learner: GradientMethod, budgets: Budgets, state: NeuralState
 ) -> Float[Array, " parameters"]:
     """The final policy: the finalist of the best score in episodes of its own, many more than of a look.
 
-    A look's best is best by luck too; fresh episodes take that luck away. Without budgets it is the newest policy.
+    A look's best is best by luck too; fresh episodes take that luck away. Without budgets, and without selection, it is
+    the newest policy.
     """
     caution = learner.settings.caution
 
@@ -99,7 +100,8 @@ def conclude(
 
         return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
 
-    return jax.lax.cond(learner.playing(env).constrained > 0, among, lambda _: state.average, state.finalists)
+    selects = (learner.playing(env).constrained > 0) & (learner.settings.selecting > 0)
+    return jax.lax.cond(selects, among, lambda _: state.average, state.finalists)
 
 
 def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array, " parameters"]) -> Finalists:
@@ -113,7 +115,7 @@ def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array
 
 def scored(
     env: Environment[Any],
-    learner: Learner,
+    learner: GradientMethod,
     budgets: Budgets,
     caution: Float[Array, ""] | float,
     parameters: Float[Array, " parameters"],
@@ -122,15 +124,16 @@ def scored(
     share: Float[Array, ""],
 ) -> Float[Array, ""]:
     """The score of a policy in episodes of its own: the learner's, where it has one, else that of all learners."""
-    actor = NetworkActor(learner.playing(env), parameters, learner.network(env))
+    actor = NetworkPolicy(learner.playing(env), parameters, learner.network(env))
     own = learner.own_score(env, budgets, caution, actor, key, episodes)
     if own is not None:
         return own
-    return score_of(actor.method, budgets, caution, judge_actor(env, actor, key, episodes), share, judged_by(env))
+    seen = evaluate_policy(env, actor, key, episodes)
+    return score_of(actor.method, budgets, caution, seen, share, evaluation_episodes(env))
 
 
 def score_of(
-    method: Method,
+    method: MethodArrays,
     budgets: Budgets,
     caution: Float[Array, ""] | float,
     seen: Episodes,

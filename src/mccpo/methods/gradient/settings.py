@@ -1,4 +1,4 @@
-"""The numbers that a neural learner has: step sizes, weights, margins."""
+"""The numbers of a method that learns by gradient: step sizes, weights, margins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mccpo.methods.mc_cpo.multipliers import MultiplierRule
 
 
 class PPOSettings(NamedTuple):
-    """Step sizes and weights of the learner: numbers, so that another setting is not another program.
+    """Step sizes and weights of the method: numbers, so that another setting is not another program.
 
     The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training,
     the frontier rate at `frontier_end`. The discount rises from 0 to the environment's over the share `foresight` of
@@ -23,6 +23,7 @@ class PPOSettings(NamedTuple):
     `aside` is the share of the choice's margin that training sets aside, too, and aims below the budgets by.
     With `follow` above 0, a cost weighs more than its price in an episode that is expected to exceed what training aims
     at, by `follow` times the excess in budgets, to three prices at most, and less in others, to nothing (`due_of`).
+    With `selecting` at 0, the result is the last policy, and validation has no say.
     """
 
     learning_rate: float | Float[Array, ""] = 1e-3
@@ -31,27 +32,30 @@ class PPOSettings(NamedTuple):
     foresight: float | Float[Array, ""] = 0.1
     entropy: float | Float[Array, ""] = 0.05
     entropy_end: float | Float[Array, ""] = 0.4
-    frontier_end: float | Float[Array, ""] = math.inf
+    frontier_end: float | Float[Array, ""] = 0.5
     value_weight: float | Float[Array, ""] = 5.0
     gradient_norm: float | Float[Array, ""] = 0.5
     step_size: float | Float[Array, ""] = 0.1
-    tighten: float | Float[Array, ""] = 0.015
+    tighten: float | Float[Array, ""] = 0.005
     averaging: float | Float[Array, ""] = 0.8
-    caution: float | Float[Array, ""] = 1.75
-    look_caution: float | Float[Array, ""] = 1.0
-    aside: float | Float[Array, ""] = 0.0
+    caution: float | Float[Array, ""] = 2.5
+    look_caution: float | Float[Array, ""] = 1.7
+    aside: float | Float[Array, ""] = 1.0
     follow: float | Float[Array, ""] = 0.0
-    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0)
+    rule: MultiplierRule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0, doubt=2.0)
+    selecting: float | Float[Array, ""] = 1.0
 
 
-CAREFUL = PPOSettings(
-    frontier_end=0.5,
-    tighten=0.005,
-    caution=2.5,
-    look_caution=1.7,
-    aside=1.0,
-    rule=MultiplierRule(proportional=3.0, memory=0.5, cap=20.0, doubt=2.0),
+PAPER = PPOSettings(
+    foresight=0.0,
+    frontier_end=math.inf,
+    tighten=0.0,
+    averaging=0.0,
+    caution=0.0,
+    look_caution=0.0,
+    aside=0.0,
+    rule=MultiplierRule(proportional=0.0, memory=0.0, cap=20.0),
+    selecting=0.0,
 )
-"""Settings for budgets that must not be missed, on environments of any kind: the benchmark's.
-
-Every learner has them, but for CCPO, whose episodes have many budgets."""
+"""The paper's to the letter: multipliers that only integrate, the frontier to the end, no margin, averaging, foresight,
+and no selection beyond the last policy."""

@@ -22,16 +22,16 @@ from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.methods import engine
 from mccpo.methods.engine import Snapshot
-from mccpo.methods.episodes import Episodes, NetworkActor, judge_actor
+from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy
 from mccpo.methods.gradient import selection
-from mccpo.methods.gradient.gradient_method import Learner, PrimalDual
+from mccpo.methods.gradient.gradient_method import GradientMethod, PrimalDual
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes, network_of
 from mccpo.methods.gradient.selection import NeuralState
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.multipliers import Budgets, budgets_of
-from mccpo.methods.mc_cpo.spec import Method, MethodSpec, as_numbers
+from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
 
 ITERATIONS = 3  # between two looks by validation
 EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
@@ -78,7 +78,7 @@ class NeuralRuns:
 class Variant(NamedTuple):
     """A learner in one setting under one set of budgets: what is trained with every seed."""
 
-    learner: Learner
+    learner: GradientMethod
     budgets: dict[str, float]
 
 
@@ -93,7 +93,7 @@ def train_neural(
 ) -> NeuralRuns:
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
     engine.check_methods(methods)
-    variants = [Variant(PrimalDual(as_numbers(spec, env), settings=plan.settings), budgets) for spec in methods]
+    variants = [Variant(PrimalDual(method_arrays(spec, env), settings=plan.settings), budgets) for spec in methods]
     return train_variants(env, variants, plan, resume=resume, after_point=after_point)
 
 
@@ -140,13 +140,13 @@ def evaluate_neural(
     seed: int,
 ) -> Episodes:
     """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
-    playing = [as_numbers(spec, env) for spec in engine.check_methods(methods)]
+    playing = [method_arrays(spec, env) for spec in engine.check_methods(methods)]
     return evaluate_policies(env, playing, network_of(env), parameters, episodes=episodes, seed=seed)
 
 
 def evaluate_policies(
     env: Environment[Any],
-    playing: Sequence[Method],
+    playing: Sequence[MethodArrays],
     network: Network,
     parameters: Float[np.ndarray, "variants seeds parameters"],
     *,
@@ -190,7 +190,7 @@ class _Context(NamedTuple):
 class _Run(NamedTuple):
     """What one run has of its own."""
 
-    learner: Learner
+    learner: GradientMethod
     limits: Budgets
 
 
@@ -207,13 +207,13 @@ def _conclude(context: _Context, run: _Run, state: NeuralState) -> Float[Array, 
 def _judge_all(
     env: Environment[Any],
     network: Network,
-    runs: Method,
+    runs: MethodArrays,
     parameters: Float[Array, "runs parameters"],
     keys: Any,
     episodes: int,
 ) -> Episodes:
     def one(run: Any) -> Episodes:
         method, policy, key = run
-        return judge_actor(env, NetworkActor(method, policy, network), key, episodes)
+        return evaluate_policy(env, NetworkPolicy(method, policy, network), key, episodes)
 
     return jax.lax.map(one, (runs, parameters, keys))

@@ -16,7 +16,7 @@ from mccpo.methods.gradient.rollout import Playing, Rollout
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
 
 DEAREST = 3.0  # times its price: what a cost may weigh where an episode exceeds its budget
 
@@ -32,7 +32,7 @@ def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"
 
 def reprice(
     env: Environment[Any],
-    method: Method,
+    method: MethodArrays,
     budgets: Budgets,
     settings: PPOSettings,
     multipliers: Multipliers,

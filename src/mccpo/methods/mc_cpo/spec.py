@@ -6,7 +6,7 @@ Because every field is an array, one compiled program serves all methods: they d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import equinox as eqx
@@ -14,10 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.env import Environment
-from mccpo.errors import InputError
+from mccpo.policy import FILTERS, blocked, renormalised, unfiltered
 
-FRONTIER_RATE = 0.1
-FILTERS = ("none", "block", "renormalise")
+_FILTERS = tuple(FILTERS)
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class MethodSpec:
     filter: Literal["none", "block", "renormalise", "environment"] = "none"
 
 
-class Method(eqx.Module):
+class MethodArrays(eqx.Module):
     """A method as the numbers that the compiled learner reads.
 
     - `masked`: whether the policy is confined to the ready set.
@@ -57,71 +56,33 @@ class Method(eqx.Module):
     filter: Int[Array, ""]
 
 
-# The paper prices c2 at 0.5 and c4 at 1.0; the gate has one cost, which its construction calls c2.
-_SHAPING = {"c": 0.5, "c2": 0.5, "c4": 1.0}
-# Elsewhere it adds λ·ΔK to the reward instead, with λ up to 5.
-_PROGRESS = 5.0
-_MC_CPO = MethodSpec("mc-cpo", masked=True, constrained=True, frontier_rate=FRONTIER_RATE)
-
-METHODS: dict[str, MethodSpec] = {
-    spec.name: spec
-    for spec in (
-        MethodSpec("unconstrained"),
-        MethodSpec("reward-shaped", shaping=_SHAPING),
-        MethodSpec("reward-shaped-gain", progress=_PROGRESS),
-        MethodSpec("post-hoc", filter="environment"),
-        _MC_CPO,
-        replace(_MC_CPO, name="mc-cpo-no-frontier", frontier_rate=0.0),
-        MethodSpec("post-hoc-block", filter="block"),
-        MethodSpec("post-hoc-renormalise", filter="renormalise"),
-    )
-}
-PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
-
-
-def method_spec(name: str) -> MethodSpec:
-    """A method by name."""
-    if name not in METHODS:
-        raise InputError(f"unknown method '{name}'", fix=f"choose from {', '.join(METHODS)}")
-    return METHODS[name]
-
-
-def as_numbers(spec: MethodSpec, env: Environment[Any]) -> Method:
+def method_arrays(spec: MethodSpec, env: Environment[Any]) -> MethodArrays:
     """The numbers of a method on an environment."""
     rule = env.filter if spec.filter == "environment" else spec.filter
-    return Method(
+    return MethodArrays(
         masked=jnp.asarray(spec.masked),
         engagement=jnp.asarray(spec.engagement),
         progress=jnp.asarray(spec.progress),
         shaping=jnp.array([spec.shaping.get(name, 0.0) for name in env.cost_names]),
         constrained=jnp.asarray(float(spec.constrained)),
         frontier_rate=jnp.asarray(spec.frontier_rate),
-        filter=jnp.asarray(FILTERS.index(rule)),
+        filter=jnp.asarray(_FILTERS.index(rule)),
     )
 
 
 def execute(
-    method: Method,
+    method: MethodArrays,
     probs: Float[Array, "*batch actions"],
     mask: Bool[Array, "*batch actions"],
     hack: Bool[Array, " actions"],
 ) -> Float[Array, "*batch actions+1"]:
     """The executed policy: the trained one through the method's filter. The last action is the no-op.
 
-    `block` turns every filtered action into the no-op; `renormalise` spreads its probability over the actions that are
-    let through, in proportion (uniformly where they have none, to the no-op where nothing is let through).
+    What the filters do is written in `mccpo.policy.execution`; here the filter's number may be traced.
     """
-    safe = mask & ~hack
-    kept = jnp.where(safe, probs, 0.0)
-    total = kept.sum(axis=-1, keepdims=True)
-    even = safe / jnp.maximum(safe.sum(axis=-1, keepdims=True), 1)
-    spread = jnp.where(total > 0, kept / jnp.where(total > 0, total, 1.0), even)
-    nothing = jnp.zeros_like(total)
-    # Rounding can bring the sum of the kept probabilities above 1.
-    blocked = jnp.maximum(1 - total, 0.0)
-    stuck = 1.0 - safe.any(axis=-1, keepdims=True)
+    allowed = mask & ~hack
     return jnp.select(
-        [method.filter == FILTERS.index("block"), method.filter == FILTERS.index("renormalise")],
-        [jnp.concatenate([kept, blocked], axis=-1), jnp.concatenate([spread, stuck], axis=-1)],
-        jnp.concatenate([probs, nothing], axis=-1),
+        [method.filter == _FILTERS.index("block"), method.filter == _FILTERS.index("renormalise")],
+        [blocked(probs, allowed), renormalised(probs, allowed)],
+        unfiltered(probs, allowed),
     )

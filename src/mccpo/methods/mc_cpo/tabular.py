@@ -23,10 +23,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import FiniteEnvironment
-from mccpo.methods.masked import masked_softmax, mix, sample
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.multipliers import Budgets, MultiplierRule, Multipliers
-from mccpo.methods.mc_cpo.spec import Method
+from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.policy import masked_softmax, mix, sample
 
 StateT = TypeVar("StateT")
 
@@ -114,7 +114,11 @@ def start(env: FiniteEnvironment[Any], key: PRNGKeyArray) -> TabularState:
 
 
 def rollout(
-    env: FiniteEnvironment[Any], method: Method, theta: Float[Array, "states actions"], key: PRNGKeyArray, batch: int
+    env: FiniteEnvironment[Any],
+    method: MethodArrays,
+    theta: Float[Array, "states actions"],
+    key: PRNGKeyArray,
+    batch: int,
 ) -> Episodes:
     """Plays a batch of episodes with the executed policy π̃ of the table."""
     choose, move, begin = jax.random.split(key, 3)
@@ -222,7 +226,7 @@ def estimate(
 
 def learn(
     env: FiniteEnvironment[Any],
-    method: Method,
+    method: MethodArrays,
     budgets: Budgets,
     settings: TabularSettings,
     state: TabularState,
@@ -276,7 +280,7 @@ def _progress(episodes: Episodes, found: Estimate, budgets: Budgets, value: Floa
 
 
 def policies(
-    env: FiniteEnvironment[Any], method: Method, state: TabularState
+    env: FiniteEnvironment[Any], method: MethodArrays, state: TabularState
 ) -> tuple[Float[Array, "states actions"], Float[Array, "states actions"]]:
     """The averaged and the last policy, over all state numbers; the last stands in where the average saw no visit."""
     states = jax.vmap(env.state)(jnp.arange(env.num_states))

@@ -18,7 +18,7 @@ from mccpo.methods import engine
 from mccpo.methods.engine import Snapshot
 from mccpo.methods.mc_cpo import tabular
 from mccpo.methods.mc_cpo.multipliers import Budgets, budgets_of
-from mccpo.methods.mc_cpo.spec import Method, MethodSpec, execute
+from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, execute
 from mccpo.methods.mc_cpo.tabular import Progress, TabularSettings, TabularState
 
 TabularSnapshot = Snapshot[TabularState, Progress]
@@ -110,7 +110,7 @@ class _Context(NamedTuple):
     updates: int
 
 
-def _step(context: _Context, method: Method, state: TabularState) -> tuple[TabularState, Progress]:
+def _step(context: _Context, method: MethodArrays, state: TabularState) -> tuple[TabularState, Progress]:
     env, limits, settings, average_from, batch, updates = context
 
     def one_update(state: TabularState, _: None) -> tuple[TabularState, Progress]:
@@ -121,7 +121,11 @@ def _step(context: _Context, method: Method, state: TabularState) -> tuple[Tabul
 
 
 def _results(
-    env: FiniteEnvironment[Any], runs: Method, snapshot: TabularSnapshot, shape: tuple[int, int], plan: TabularPlan
+    env: FiniteEnvironment[Any],
+    runs: MethodArrays,
+    snapshot: TabularSnapshot,
+    shape: tuple[int, int],
+    plan: TabularPlan,
 ) -> TabularRuns:
     averaged, last, executed, executed_last = _policies(env, runs, snapshot.states)
     average = snapshot.states.average
@@ -143,12 +147,12 @@ def _results(
 
 @eqx.filter_jit
 def _policies(
-    env: FiniteEnvironment[Any], runs: Method, states: TabularState
+    env: FiniteEnvironment[Any], runs: MethodArrays, states: TabularState
 ) -> tuple[Float[Array, "runs states actions"], ...]:
     """The averaged and the last policy of every run, then both as executed."""
     mask = jax.vmap(env.observe)(jax.vmap(env.state)(jnp.arange(env.num_states))).action_mask
 
-    def one(method: Method, state: TabularState) -> tuple[Float[Array, "states actions"], ...]:
+    def one(method: MethodArrays, state: TabularState) -> tuple[Float[Array, "states actions"], ...]:
         trained = tabular.policies(env, method, state)
         return (*trained, *(execute(method, probs, mask, jnp.asarray(env.hack)) for probs in trained))
 

@@ -12,9 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from mccpo.env import Environment
-from mccpo.env.finite.binary import BinaryMastery, BinaryState
-from mccpo.env.tutor import Tutor, posterior
+from mccpo.env import BinaryMastery, BinaryState, Environment, Tutor, posterior
 from mccpo.methods.rules.observed import activities_of, concept_of, over_actions, taught_in
 
 

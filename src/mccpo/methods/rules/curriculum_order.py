@@ -8,11 +8,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.observed import evenly, first, highest, mastery, over_actions, plain, taught_in
 
 
-class CurriculumOrder(Actor):
+@register_method(label="Curriculum order")
+class CurriculumOrder(Policy):
     """A tutor that follows the book: each concept until it is mastered, then the next.
 
     **Problem:** none. In the curriculum's order, in which prerequisites come first,

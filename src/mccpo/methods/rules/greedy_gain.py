@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.assumed import expected_gain
 from mccpo.methods.rules.observed import concept_of, evenly, highest, mastery, steps_taken
 
 
-class GreedyGain(Actor):
+@register_method(label="Greedy gain")
+class GreedyGain(Policy):
     """A tutor that gives the lesson of which it expects the largest gain of mastery, and looks no further.
 
     **Problem:** max_a E[ΔK_t | K_t, a] in every step, over the ready actions:

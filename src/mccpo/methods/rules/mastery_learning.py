@@ -8,11 +8,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.observed import evenly, highest, mastery, over_actions, plain
 
 
-class MasteryLearning(Actor):
+@register_method(label="Mastery learning")
+class MasteryLearning(Policy):
     """A tutor that practises the weakest skill until its estimate reaches 0.95: the rule of cognitive tutors.
 
     **Problem:** none. Among the ready concepts,

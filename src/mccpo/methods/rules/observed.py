@@ -1,4 +1,4 @@
-"""What a tutor sees of its learners, taken out of the observation in one place; never what is latent.
+"""What a tutor sees of its learners, by the names of the observation's fields; never what is latent.
 
 Arrays are (…, episode), as in `mccpo.methods.episodes`.
 """
@@ -11,12 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from mccpo.env import Environment, Observation
-from mccpo.env.finite.binary import BinaryMastery
-from mccpo.env.tutor import Tutoring
-from mccpo.env.tutor.activities import PRACTICE, Activity
+from mccpo.env import BinaryMastery, Environment, Observation, Tutoring
 from mccpo.errors import DoesNotApply
 from mccpo.methods.episodes import Moment
+from mccpo.policy import PRACTICE, Activity, offered
 
 Taught: TypeAlias = BinaryMastery | Tutoring[Any]
 """Environments in which concepts of a curriculum are taught, at whatever grain mastery comes."""
@@ -26,20 +24,16 @@ NOTHING = -1
 
 def taught_in(env: Environment[Any]) -> Taught:
     """The environment in which concepts are taught, whatever is wrapped around it."""
-    inner: Any = env
-    while not isinstance(inner, BinaryMastery | Tutoring):
-        if not hasattr(inner, "env"):
-            raise DoesNotApply(
-                f"{env.name} teaches no concepts of a curriculum", fix="leave the tutor's rule out there"
-            )
-        inner = inner.env
+    inner = env.unwrapped
+    if not isinstance(inner, BinaryMastery | Tutoring):
+        raise DoesNotApply(f"{env.name} teaches no concepts of a curriculum", fix="leave the tutor's rule out there")
     return inner
 
 
 def activities_of(env: Environment[Any]) -> tuple[Activity, ...]:
     """What can be done with each concept, in the order of the actions."""
     inner = taught_in(env)
-    return (inner.activities if isinstance(inner, Tutoring) else ()) or (PRACTICE,)
+    return offered(inner.activities if isinstance(inner, Tutoring) else ())
 
 
 def concept_of(env: Environment[Any]) -> Int[np.ndarray, " actions"]:
@@ -58,7 +52,8 @@ def plain(env: Environment[Any]) -> Bool[np.ndarray, " actions"]:
 
 def mastery(env: Environment[Any], obs: Observation) -> Float[Array, "concepts episodes"]:
     """K as the tutor sees it."""
-    return obs.features[: len(taught_in(env).curriculum)]
+    taught_in(env)  # refuses an environment without concepts in words of its own
+    return env.view(obs.features, "mastery")
 
 
 def over_actions(env: Environment[Any], K: Float[Array, "concepts episodes"]) -> Float[Array, "actions episodes"]:
@@ -68,28 +63,16 @@ def over_actions(env: Environment[Any], K: Float[Array, "concepts episodes"]) ->
 
 def steps_taken(env: Environment[Any], obs: Observation) -> Int[Array, " episodes"]:
     """The steps of the episode so far."""
-    inner = taught_in(env)
-    return jnp.round(obs.features[inner.num_features - 1] * inner.horizon).astype(jnp.int32)
+    return jnp.round(env.view(obs.features, "time") * env.horizon).astype(jnp.int32)
 
 
 def succeeded(env: Environment[Any], moment: Moment) -> Bool[Array, " episodes"]:
     """Whether the learner's answer was right, by its record; without one, whether mastery was seen to rise."""
-    record = _record(moment.step.state)
-    if record is not None:
-        return record
+    answer = env.last_answer(moment.step.state)
+    if answer is not None:
+        return answer
     before, after = mastery(env, moment.obs), mastery(env, moment.step.obs)
     return (after > before).any(axis=0)
-
-
-def _record(state: Any) -> Bool[Array, " episodes"] | None:
-    """The last answer in a state or in what it wraps, passing by what no tutor sees."""
-    for name in getattr(state, "_fields", ()):
-        if name == "correct":
-            found: Bool[Array, " episodes"] = state.correct
-            return found
-        if name != "latent" and (inner := _record(getattr(state, name))) is not None:
-            return inner
-    return None
 
 
 def evenly(chosen: Bool[Array, "actions episodes"]) -> Float[Array, "actions+1 episodes"]:

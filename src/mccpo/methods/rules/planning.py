@@ -11,7 +11,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from mccpo.env import Environment, Observation, RandomCurricula
 from mccpo.errors import DoesNotApply
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.assumed import expected_gain, lessons, outcomes, rates
 from mccpo.methods.rules.observed import evenly, mastery, steps_taken, taught_in
 
@@ -19,7 +20,8 @@ MOST_CONCEPTS = 30
 """Beyond this, a look a few lessons ahead sees too little of a curriculum to be worth its time."""
 
 
-class Planning(Actor):
+@register_method(label="Planning")
+class Planning(Policy):
     """A tutor that thinks a few lessons ahead, through right and wrong answers, before it gives the next one.
 
     **Problem:** the largest discounted mastery gained, max E Σ γ^t ΔK_t, by expectimax from the belief K to depth d:

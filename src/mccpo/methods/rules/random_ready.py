@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.observed import evenly
 
 
-class RandomReady(Actor):
+@register_method(label="Random ready")
+class RandomReady(Policy):
     """A tutor without a plan: it picks at random among the actions that the gate lets through.
 
     **Problem:** none. With M the ready actions,

@@ -12,14 +12,14 @@ from jaxtyping import Array, Float
 
 from mccpo.env import Environment, FiniteEnvironment
 from mccpo.errors import DoesNotApply
-from mccpo.methods.episodes import Actor
+from mccpo.methods.episodes import Policy
 
 
-def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states actions+1"]:
+def tabulate(env: Environment[Any], actor: Policy) -> Float[np.ndarray, "states actions+1"]:
     """One row of probabilities for each of the environment's state numbers, the no-op's last.
 
-    It is what `mccpo.evaluation.measure` takes, so that a rule or a learnt policy can be judged exactly. An actor that
-    remembers has no such table, since what it does depends on more than the state.
+    It is what `mccpo.evaluation.policy.measure` takes, so that a rule or a learnt policy is evaluated exactly. A policy
+    that remembers has no such table, since what it does depends on more than the state.
     """
     if not isinstance(env, FiniteEnvironment):
         raise DoesNotApply(f"{env.name} is not finite", fix="judge the policy by episodes of its own")
@@ -31,13 +31,13 @@ def tabulate(env: Environment[Any], actor: Actor) -> Float[np.ndarray, "states a
     return np.asarray(_rows(env, actor))
 
 
-def remembers(env: Environment[Any], actor: Actor) -> bool:
+def remembers(env: Environment[Any], actor: Policy) -> bool:
     """Whether what an actor does can depend on the episode so far, and not only on what it sees now."""
     return bool(jax.tree.leaves(jax.eval_shape(lambda: actor.begin(env, 1))))
 
 
 @eqx.filter_jit
-def _rows(env: FiniteEnvironment[Any], actor: Actor) -> Float[Array, "states actions+1"]:
+def _rows(env: FiniteEnvironment[Any], actor: Policy) -> Float[Array, "states actions+1"]:
     states = jax.vmap(env.state)(jnp.arange(env.num_states))
     obs = jax.vmap(env.observe, out_axes=-1)(states)
     return actor.probabilities(env, actor.begin(env, env.num_states), obs).T

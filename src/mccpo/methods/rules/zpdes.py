@@ -10,7 +10,8 @@ from jaxtyping import Array, Bool, Float
 
 from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
-from mccpo.methods.episodes import Actor, Moment
+from mccpo.methods.episodes import Moment, Policy
+from mccpo.methods.registry import register_method
 from mccpo.methods.rules.observed import concept_of, mastery, over_actions, succeeded, taught_in
 
 
@@ -21,7 +22,8 @@ class Tried(NamedTuple):
     weight: Float[Array, "actions episodes"]
 
 
-class ZPDES(Actor):
+@register_method(label="ZPDES")
+class ZPDES(Policy):
     """A bandit that gives more of what the learner has lately been getting better at.
 
     **Problem:** the largest progress in success, by a bandit over the zone of proximal development Z. With C_1 … C_d

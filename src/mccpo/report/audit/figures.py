@@ -9,11 +9,8 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from mccpo.logs.audit.breakdowns import Breakdown, Level
-from mccpo.logs.audit.clustered import Rate
-from mccpo.logs.audit.measures import SIGNAL
-from mccpo.logs.audit.prevalence import Audit, Curve, Population
-from mccpo.report.audit.words import POPULATIONS, Reported, percent
+from mccpo.logs.audit import SIGNAL, Audit, Breakdown, Curve, Level, Population, Rate
+from mccpo.report.audit.sentences import POPULATIONS, PaperPrevalence, percent
 from mccpo.report.figures.drawing import INK, MUTED, RULE, Stroke, draw, plain_ticks, swatch
 from mccpo.report.figures.panels import Group, Legend, Panel
 from mccpo.report.markup import Html, el
@@ -32,14 +29,14 @@ _MOST_TICKS = 8
 _FEWEST = 20  # learners behind a point that is drawn in full
 
 
-def by_definition(audit: Audit, paper: Reported | None, names: Iterator[str]) -> Group | None:
+def by_definition(audit: Audit, paper: PaperPrevalence | None, names: Iterator[str]) -> Group | None:
     """The rate of each model over thresholds, with the platform's as a line: one panel for each population."""
     populations = [name for name in POPULATIONS if any(curve.population == name for curve in audit.curves)]
     if not populations:
         return None
     panels = tuple(_curves(audit, population, paper, next(names)) for population in populations)
     legend = list(_legend(audit))
-    chosen = {one.threshold for one in audit.measures if one.threshold is not None}
+    chosen = {measure.threshold for measure in audit.measures if measure.threshold is not None}
     legend.append((swatch(_CHOSEN), f"threshold used here, {', '.join(f'{at:g}' for at in sorted(chosen))}"))
     if paper is not None:
         legend.append((swatch(_PAPER), f"reported by the paper, {percent(paper.rate)}"))
@@ -58,13 +55,15 @@ def over_levels(audit: Audit, names: Iterator[str]) -> Group | None:
         "month": "Months",
         "hour": "Hours of the day",
     }
-    found = [(title, one) for name, title in wanted.items() if (one := audit.breakdown(name)) is not None]
-    found = [(title, one) for title, one in found if len(one.levels) > 1]
-    if not found:
+    drawn = [(title, breakdown) for name, title in wanted.items() if (breakdown := audit.breakdown(name)) is not None]
+    drawn = [(title, breakdown) for title, breakdown in drawn if len(breakdown.levels) > 1]
+    if not drawn:
         return None
-    panels = tuple(_series(audit, title, one, next(names)) for title, one in found)
+    panels = tuple(_series(audit, title, breakdown, next(names)) for title, breakdown in drawn)
     note = "Bars are 95 % intervals, clustered by learner. Hollow points have fewer than 20 learners behind them."
-    return Group(f"The rate by {', '.join(one.name for _, one in found)}", note, panels, _legend(audit, marker=True))
+    return Group(
+        f"The rate by {', '.join(breakdown.name for _, breakdown in drawn)}", note, panels, _legend(audit, marker=True)
+    )
 
 
 def whisker(rate: Rate, overall: float | None, top: float, *, few: bool = False) -> Html:
@@ -90,24 +89,24 @@ def whisker(rate: Rate, overall: float | None, top: float, *, few: bool = False)
 
 
 def _stroke(audit: Audit, measure: str) -> Stroke:
-    unknown = [one.name for one in audit.measures if one.name not in _STROKES]
+    unknown = [known.name for known in audit.measures if known.name not in _STROKES]
     return _STROKES[measure] if measure in _STROKES else _SPARE[unknown.index(measure) % len(_SPARE)]
 
 
 def _legend(audit: Audit, *, marker: bool = False) -> Legend:
-    return tuple((swatch(_stroke(audit, one.name), marker=marker), one.title) for one in audit.measures)
+    return tuple((swatch(_stroke(audit, measure.name), marker=marker), measure.title) for measure in audit.measures)
 
 
-def _curves(audit: Audit, population: Population, paper: Reported | None, name: str) -> Panel:
+def _curves(audit: Audit, population: Population, paper: PaperPrevalence | None, name: str) -> Panel:
     curves = [curve for curve in audit.curves if curve.population == population]
     judged = audit.rate(population=population, of="judged")
 
     def plot(axes: Axes) -> None:
         for curve in curves:
             _band(axes, curve, _stroke(audit, curve.measure))
-        if any(one.name == SIGNAL for one in audit.measures):
+        if any(measure.name == SIGNAL for measure in audit.measures):
             _level(axes, audit.rate(SIGNAL, population), _stroke(audit, SIGNAL))
-        for threshold in {one.threshold for one in audit.measures if one.threshold is not None}:
+        for threshold in {measure.threshold for measure in audit.measures if measure.threshold is not None}:
             axes.axvline(threshold, color=_CHOSEN.colour, linestyle=_CHOSEN.linestyle, linewidth=_CHOSEN.width)
         if paper is not None and population == "episodes":
             axes.axhline(paper.rate, color=_PAPER.colour, linestyle=_PAPER.linestyle, linewidth=_PAPER.width)
@@ -138,19 +137,19 @@ def _level(axes: Axes, rate: Rate, style: Stroke) -> None:
 
 def _ends(rates: Sequence[Rate]) -> Float[np.ndarray, "3 rates"]:
     """Rates, lower and upper ends as numbers, NaN where there are none, which leaves a gap."""
-    return np.array([(one.rate, one.low, one.high) for one in rates], float).T
+    return np.array([(rate.rate, rate.low, rate.high) for rate in rates], float).T
 
 
 def _series(audit: Audit, title: str, breakdown: Breakdown, name: str) -> Panel:
     levels = breakdown.levels
 
     def plot(axes: Axes) -> None:
-        for at, one in enumerate(audit.measures):
+        for at, measure in enumerate(audit.measures):
             shift = 0.12 * (at - (len(audit.measures) - 1) / 2)
-            _points(axes, levels, one.name, _stroke(audit, one.name), shift)
+            _points(axes, levels, measure.name, _stroke(audit, measure.name), shift)
         steps = max(1, -(-len(levels) // _MOST_TICKS))
-        places = list(range(0, len(levels), steps))
-        axes.set_xticks(places, [_short(levels[place].label) for place in places])
+        ticks = list(range(0, len(levels), steps))
+        axes.set_xticks(ticks, [_short(levels[tick].label) for tick in ticks])
         axes.tick_params(axis="x", labelsize=7.5)
         axes.set(ylabel="Rate", xlabel=breakdown.title, xlim=(-0.6, len(levels) - 0.4))
         top = max((rate.high or rate.rate or 0.0) for level in levels for rate in level.rates.values())
@@ -166,7 +165,7 @@ def _points(axes: Axes, levels: Sequence[Level], measure: str, style: Stroke, sh
     x = np.arange(len(levels)) + shift
     axes.plot(x, rate, color=style.colour, linestyle=style.linestyle, linewidth=0.9)
     axes.vlines(x, low, high, color=style.colour, linewidth=1.6)
-    many = np.array([one.learners >= _FEWEST for one in rates])
+    many = np.array([level_rate.learners >= _FEWEST for level_rate in rates])
     for which, fill in ((many, style.colour), (~many, "white")):
         axes.plot(
             x[which],

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mccpo.report import numbers
-from mccpo.report.benchmark.data import Cell, Measure, Pair
+from mccpo.report.benchmark.views import CellView, Measure, Pair
 from mccpo.report.benchmark.words import KINDS
 from mccpo.report.figures.drawing import MUTED, RULE
 from mccpo.report.markup import Html, el, join
-from mccpo.report.tables.cells import measured_text
 from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
+from mccpo.runs.benchmark import Improvement, InterquartileMean
 
 NONE = "–"
 
@@ -41,11 +40,11 @@ def table(heads: Sequence[Head], rows: Sequence[Html], kind: str) -> Html:
         )
         for head in heads
     ]
-    found = el(
+    element = el(
         "table", el("thead", el("tr", *cells)), el("tbody", join(*rows, between="\n")), class_=f"sortable {kind}"
     )
     # A wide table scrolls in a box of its own, which can be reached by keyboard.
-    return el("div", found, class_="scroll", tabindex="0", role="region", aria_label="Table")
+    return el("div", element, class_="scroll", tabindex="0", role="region", aria_label="Table")
 
 
 def row(method: str, cells: Sequence[Html]) -> Html:
@@ -58,81 +57,82 @@ def missing() -> Html:
     return el("td", NONE, data_sort="")
 
 
-def method_head(method: str, kind: str, told: str = "") -> Html:
+def method_head(method: str, kind: str, status: str = "") -> Html:
     """The name of a method, what kind it is, and what became of it where that has to be said."""
     label = method_label(method)
-    below = el("small", told, class_="differs" if told.startswith("✗") else None) if told else None
+    below = el("small", status, class_="differs" if status.startswith("✗") else None) if status else None
     return el("th", label, el("small", KINDS.get(kind, kind)), below, scope="row", data_sort=label)
 
 
-def number(value: float | None, show: Callable[[float], str], cell: Cell | None = None) -> Html:
+def number(value: float | None, show: Callable[[float], str], cell: CellView | None = None) -> Html:
     """A number as `show` writes it."""
     text = NONE if value is None else show(value)
     return el("td", link(cell, text), data_sort=key(value))
 
 
-def metric(cell: Cell, name: str) -> Html:
-    """A metric of a cell: its mean and spread, or a count of seeds."""
-    found = cell.values.get(name)
-    if found is None:
+def spread(cell: CellView, name: str) -> Html:
+    """The mean and the spread of a metric of a cell."""
+    measured = cell.metrics.get(name)
+    if measured is None:
         return missing()
-    return el("td", link(cell, measured_text(name, found)), data_sort=key(found.mean))
+    return el("td", link(cell, numbers.with_spread(measured.mean, measured.shown_std)), data_sort=key(measured.mean))
 
 
-def mean(cell: Cell, name: str, show: Callable[[float], str] = numbers.number) -> Html:
+def mean(cell: CellView, name: str, show: Callable[[float], str] = numbers.number) -> Html:
     """The mean of a metric of a cell alone."""
-    found = cell.values.get(name)
-    return number(found.mean if found else None, show, cell)
+    measured = cell.metrics.get(name)
+    return number(measured.mean if measured else None, show, cell)
 
 
-def seeds(cell: Cell, name: str) -> Html:
+def seeds(cell: CellView, name: str) -> Html:
     """Of all seeds, those that came to nothing among them, how many a metric of yes or no holds for."""
-    found = cell.values.get(name)
-    if found is None:
+    measured = cell.metrics.get(name)
+    if measured is None:
         return missing()
-    held = round(sum(found.per_seed))
+    held = round(sum(measured.per_seed))
     return el("td", link(cell, f"{held}/{cell.seeds}"), data_sort=key(held / cell.seeds))
 
 
 def score(pair: Pair, measure: Measure, *notes: Html) -> Html:
     """A score of a method on an environment, its mean and spread; none where no seed came to anything."""
-    found = pair.score(measure) if any(cell.done for cell in pair.cells) else None
-    if found is None:
+    scored = pair.score(measure) if any(cell.seeds_done for cell in pair.cells) else None
+    if scored is None:
         return missing()
-    spread = "" if found.shown_std is None else f" ± {found.std:.3f}"
-    return el("td", link(pair.first, f"{found.mean:.3f}{spread}"), *notes, data_sort=key(found.mean))
+    deviation = "" if scored.shown_std is None else f" ± {scored.std:.3f}"
+    return el("td", link(pair.first, f"{scored.mean:.3f}{deviation}"), *notes, data_sort=key(scored.mean))
 
 
-def met(cells: Sequence[Cell], cell: Cell | None = None) -> Html:
+def met(cells: Sequence[CellView], cell: CellView | None = None) -> Html:
     """Of how many seeds, at all κ, every budget is met."""
-    asked = sum(one.seeds for one in cells)
+    asked = sum(counted.seeds for counted in cells)
     if not asked:
         return missing()
-    within = sum(one.seeds_met for one in cells)
+    within = sum(counted.seeds_met for counted in cells)
     every = within == asked
-    told = el("span", f"{mark(every)} {within}/{asked}", class_="agrees" if every else "differs")
-    return el("td", link(cell, told), data_sort=key(within / asked))
+    shown = el("span", f"{mark(every)} {within}/{asked}", class_="agrees" if every else "differs")
+    return el("td", link(cell, shown), data_sort=key(within / asked))
 
 
 def estimate(
-    found: Mapping[str, Any] | None, name: str, colour: str, *, top: float = 1.0, middle: float | None = None
+    estimated: InterquartileMean | Improvement | None, colour: str, *, top: float = 1.0, middle: float | None = None
 ) -> Html:
     """A number that is said over all environments, with its interval in digits and drawn."""
-    if not found:
+    if estimated is None:
         return missing()
-    value, (low, high) = found[name], found["ci"]
-    told = el("small", f"{low:.3f} to {high:.3f}")
+    value = estimated.p if isinstance(estimated, Improvement) else estimated.iqm
+    low, high = estimated.ci
+    ends = el("small", f"{low:.3f} to {high:.3f}")
     drawn = interval(value, low, high, colour, top=top, middle=middle)
-    return el("td", f"{value:.3f} ", drawn, told, data_sort=key(value))
+    return el("td", f"{value:.3f} ", drawn, ends, data_sort=key(value))
 
 
-def stated(found: Mapping[str, Any]) -> Html:
+def stated(overall: InterquartileMean | None) -> Html:
     """An interquartile mean with its interval in digits alone, which takes less room."""
-    if not found:
+    if overall is None:
         return missing()
-    low, high = found["ci"]
+    low, high = overall.ci
     between = unbroken(f"{low:.3f} to {high:.3f}")
-    return el("td", f"{found['iqm']:.3f}", el("small", between), data_sort=key(found["iqm"]))
+    return el("td", f"{overall.iqm:.3f}", el("small", between), data_sort=key(overall.iqm))
 
 
 def interval(
@@ -160,11 +160,11 @@ def text(words: str) -> Html:
     return el("td", words, data_sort=words)
 
 
-def link(cell: Cell | None, shown: str) -> Html:
+def link(cell: CellView | None, shown: str) -> Html:
     """A number as a link to the run behind it, where its folder is there."""
-    if cell is None or not cell.folder or shown == NONE:
+    if cell is None or not cell.link or shown == NONE:
         return join(shown)
-    return el("a", shown, href=cell.folder)
+    return el("a", shown, href=cell.link)
 
 
 def unbroken(words: str) -> str:

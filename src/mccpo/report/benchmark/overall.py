@@ -1,4 +1,4 @@
-"""The tables of a benchmark's report that look over environments: MC-CPO on each, and everyone on all of them.
+"""The tables of a benchmark's report that look over environments: MC-CPO on each, and every method on all of them.
 
 Methods are ranked beside each other only where they have a result on the same environments.
 """
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mccpo.report import numbers
 from mccpo.report.benchmark import cells as entry
-from mccpo.report.benchmark.data import TIED, Board, Cell, Pair, Place, of_measure
-from mccpo.report.benchmark.ranking import Standing, level_count, level_with, standing
+from mccpo.report.benchmark.ranking import Comparison, compare_ours, level_count, level_with
+from mccpo.report.benchmark.views import TIED, CellView, EnvironmentView, Pair
+from mccpo.report.benchmark.whole_view import BenchmarkView, of_measure
 from mccpo.report.benchmark.words import duration, listed
 from mccpo.report.figures.drawing import INK, STROKES
 from mccpo.report.markup import Html, el
@@ -24,8 +25,8 @@ _MET = entry.Head(f"Met, {entry.unbroken('τ = 0')}", entry.unbroken("seeds at a
 _SPENT = entry.Head("A run on each", entry.unbroken("and the search"), ascending=True)
 
 
-def standings(board: Board, slug: Callable[[str], str]) -> Html:
-    """A row for each environment: who is best, who is best of those that always meet the budgets, and MC-CPO's place.
+def by_environment(view: BenchmarkView, slug: Callable[[str], str]) -> Html:
+    """A row for each environment: who is best, who is best of those that always meet the budgets, and MC-CPO's rank.
 
     `slug` names the section of an environment.
     """
@@ -35,7 +36,7 @@ def standings(board: Board, slug: Callable[[str], str]) -> Html:
         entry.Head("Best", "largest hypervolume"),
         entry.Head("Best that always meets", "all budgets in all seeds"),
     ]
-    if OUR_METHOD in board.methods:
+    if OUR_METHOD in view.methods:
         heads += [
             entry.Head(ours, "hypervolume, place"),
             _MET,
@@ -43,20 +44,25 @@ def standings(board: Board, slug: Callable[[str], str]) -> Html:
             entry.Head(f"{ours} is", "difference, 95 % interval"),
         ]
     rows = []
-    for place in board.run:
+    for environment in view.run:
         cells = [
-            el("th", el("a", place.name, href=f"#{slug(place.name)}"), scope="row", data_sort=place.name),
-            _holders(place.largest, level_count(place.ranked)),
-            _holders(place.reachable, level_count(place.keeping), _but(place)),
+            el(
+                "th",
+                el("a", environment.name, href=f"#{slug(environment.name)}"),
+                scope="row",
+                data_sort=environment.name,
+            ),
+            _holders(environment.largest, level_count(environment.ranked)),
+            _holders(environment.reachable, level_count(environment.keeping), _but(environment)),
         ]
-        cells += _ours(standing(place)) if OUR_METHOD in board.methods else []
+        cells += _ours(compare_ours(environment)) if OUR_METHOD in view.methods else []
         rows.append(el("tr", *cells))
     return entry.table(heads, rows, "standings")
 
 
-def ranked(board: Board) -> Html | None:
+def ranked(view: BenchmarkView) -> Html | None:
     """The methods with a result on every environment, the largest interquartile mean first."""
-    if not board.complete:
+    if not view.complete:
         return None
     heads = [
         entry.Head("Method", ascending=True),
@@ -68,26 +74,26 @@ def ranked(board: Board) -> Html | None:
         entry.Head("Unready steps", "mean", ascending=True),
         _SPENT,
     ]
-    top = _top(board, board.complete)
+    top = _top(view, view.complete)
     rows = []
-    for method in board.complete:
+    for method in view.complete:
         cells = [
-            entry.method_head(method, board.methods[method]["kind"]),
-            entry.estimate(board.aggregate[method], "iqm", _colour(method), top=top),
-            entry.stated(board.over(method, "kept")),
-            _better(board, method),
-            _best_on(board, method),
-            entry.met(_cells(board, method)),
-            _unready(board, method),
-            _spent(board, method),
+            entry.method_head(method, view.methods[method].kind),
+            entry.estimate(view.over(method, "hypervolume"), _colour(method), top=top),
+            entry.stated(view.over(method, "kept")),
+            _better(view, method),
+            _best_on(view, method),
+            entry.met(_cells(view, method)),
+            _unready(view, method),
+            _spent(view, method),
         ]
         rows.append(entry.row(method, cells))
     return entry.table(heads, rows, "overall")
 
 
-def unranked(board: Board) -> Html | None:
+def unranked(view: BenchmarkView) -> Html | None:
     """The other methods, each beside MC-CPO on the environments that it has a result on."""
-    if not board.partial:
+    if not view.partial:
         return None
     heads = [
         entry.Head("Method", ascending=True),
@@ -100,82 +106,86 @@ def unranked(board: Board) -> Html | None:
         _MET,
         _SPENT,
     ]
-    top = _top(board, board.partial)
+    top = _top(view, view.partial)
     rows = []
-    for method in board.partial:
-        found = board.aggregate.get(method, {})
-        where = found.get("environments", [])
+    for method in view.partial:
+        aggregate = view.aggregate.get(method)
+        where = aggregate.environments if aggregate else ()
+        scores = (aggregate.scores, aggregate.ours) if aggregate else (None, None)
         cells = [
-            entry.method_head(method, board.methods[method]["kind"]),
+            entry.method_head(method, view.methods[method].kind),
             el("td", str(len(where)), el("small", ", ".join(where)), data_sort=entry.key(len(where))),
-            entry.estimate(found, "iqm", _colour(method), top=top),
-            entry.estimate(found.get("ours"), "iqm", _colour(OUR_METHOD), top=top),
-            *(entry.stated(of_measure(one, "kept")) for one in (found, found.get("ours"))),
-            _better(board, method),
-            entry.met(_cells(board, method)),
-            _spent(board, method),
+            *(
+                entry.estimate(of_measure(overall, "hypervolume"), _colour(whose), top=top)
+                for overall, whose in zip(scores, (method, OUR_METHOD), strict=True)
+            ),
+            *(entry.stated(of_measure(overall, "kept")) for overall in scores),
+            _better(view, method),
+            entry.met(_cells(view, method)),
+            _spent(view, method),
         ]
         rows.append(entry.row(method, cells))
     return entry.table(heads, rows, "unranked")
 
 
-def _applies(board: Board, method: str) -> list[tuple[Place, Pair]]:
-    return [(place, pair) for place in board.run if (pair := place.pair(method)) and pair.applies]
+def _applies(view: BenchmarkView, method: str) -> list[tuple[EnvironmentView, Pair]]:
+    return [(environment, pair) for environment in view.run if (pair := environment.pair(method)) and pair.applies]
 
 
-def _cells(board: Board, method: str) -> list[Cell]:
-    return [cell for _, pair in _applies(board, method) for cell in pair.cells]
+def _cells(view: BenchmarkView, method: str) -> list[CellView]:
+    return [cell for _, pair in _applies(view, method) for cell in pair.cells]
 
 
-def _better(board: Board, method: str) -> Html:
+def _better(view: BenchmarkView, method: str) -> Html:
     if method == OUR_METHOD:
         return el("td", el("small", "itself"), data_sort="")
-    return entry.estimate(board.improvement.get(method), "p", _colour(method), middle=0.5)
+    return entry.estimate(view.improvement.get(method), _colour(method), middle=0.5)
 
 
-def _best_on(board: Board, method: str) -> Html:
-    applies = _applies(board, method)
-    best = [place for place, pair in applies if pair in place.best]
-    told = ", ".join(f"{place.name}{' (level)' if level_with(place.keeping) else ''}" for place in best)
-    return el("td", f"{len(best)}/{len(applies)}", el("small", told), data_sort=entry.key(len(best)))
+def _best_on(view: BenchmarkView, method: str) -> Html:
+    applies = _applies(view, method)
+    best = [environment for environment, pair in applies if pair in environment.best]
+    names = ", ".join(
+        f"{environment.name}{' (level)' if level_with(environment.keeping) else ''}" for environment in best
+    )
+    return el("td", f"{len(best)}/{len(applies)}", el("small", names), data_sort=entry.key(len(best)))
 
 
-def _unready(board: Board, method: str) -> Html:
-    found = [cell.values["prerequisite_violation_rate"].mean for cell in _cells(board, method) if cell.done]
-    return entry.number(sum(found) / len(found) if found else None, numbers.share)
+def _unready(view: BenchmarkView, method: str) -> Html:
+    rates = [cell.metrics["prerequisite_violation_rate"].mean for cell in _cells(view, method) if cell.seeds_done]
+    return entry.number(sum(rates) / len(rates) if rates else None, numbers.share)
 
 
-def _spent(board: Board, method: str) -> Html:
+def _spent(view: BenchmarkView, method: str) -> Html:
     """How long one run takes on every environment together, and the search."""
-    spent = board.methods[method].get("seconds", {}).values()
-    run, search = (_sum(one.get(kind) for one in spent) for kind in ("run", "search"))
+    spent = view.methods[method].seconds.values()
+    run, search = _sum(seconds.run for seconds in spent), _sum(seconds.search for seconds in spent)
     below = None if search is None else el("small", f"search {duration(search)}")
     return el("td", entry.NONE if run is None else duration(run), below, data_sort=entry.key(run))
 
 
-def _ours(found: Standing | None) -> list[Html]:
+def _ours(comparison: Comparison | None) -> list[Html]:
     """MC-CPO on one environment, beside the best other method there."""
-    if found is None:
+    if comparison is None:
         return [entry.missing()] * 4
-    place = el("small", found.place)
     own = [
         el(
             "td",
-            entry.link(found.ours.first, f"{found.ours.volume:.3f}"),
-            place,
-            data_sort=entry.key(found.ours.volume),
+            entry.link(comparison.ours.first, f"{comparison.ours.volume:.3f}"),
+            el("small", comparison.position),
+            data_sort=entry.key(comparison.ours.volume),
         ),
-        entry.met(found.ours.cells, found.ours.first),
+        entry.met(comparison.ours.cells, comparison.ours.first),
     ]
-    if found.other is None:
+    if comparison.other is None:
         return [*own, *[entry.missing()] * 2]
-    difference, *ends = signed(found.difference, *(found.interval or ()))
-    word = el("b", found.word, class_=_CLASSES.get(found.word))
+    difference, *ends = signed(comparison.difference, *(comparison.interval or ()))
+    word = el("b", comparison.word, class_=_CLASSES.get(comparison.word))
     apart = el("small", " to ".join(ends)) if ends else None
     return [
         *own,
-        _holders([found.other]),
-        el("td", word, f" {difference}", apart, data_sort=entry.key(found.difference)),
+        _holders([comparison.other]),
+        el("td", word, f" {difference}", apart, data_sort=entry.key(comparison.difference)),
     ]
 
 
@@ -185,35 +195,37 @@ def _holders(pairs: Sequence[Pair], *notes: str) -> Html:
     if not pairs:
         return el("td", "nobody", *noted, data_sort="")
     given = "given the model" if all(pair.kind == "solver" for pair in pairs) else ""
-    told = ", ".join(part for part in (f"{pairs[0].volume:.3f}", given) if part)
+    volume = ", ".join(part for part in (f"{pairs[0].volume:.3f}", given) if part)
     return el(
         "td",
         listed(method_label(pair.method) for pair in pairs),
-        el("small", told),
+        el("small", volume),
         *noted,
         data_sort=entry.key(pairs[0].volume),
     )
 
 
-def _but(place: Place) -> str:
-    if not place.unmet:
+def _but(environment: EnvironmentView) -> str:
+    if not environment.unmet:
         return ""
-    return f"nobody met κ = {', '.join(f'{kappa:g}' for kappa in place.unmet)}"
+    return f"nobody met κ = {', '.join(f'{kappa:g}' for kappa in environment.unmet)}"
 
 
 def signed(*values: float) -> list[str]:
     """Numbers with their sign, to the same digit: to as many that none which is not 0 looks as if it were."""
     for decimals in (3, 4, 5):
-        told = [f"{value:+.{decimals}f}" for value in values]
-        if all(abs(value) <= TIED or float(text) for value, text in zip(values, told, strict=True)):
+        texts = [f"{value:+.{decimals}f}" for value in values]
+        if all(abs(value) <= TIED or float(text) for value, text in zip(values, texts, strict=True)):
             break
-    return [text.replace("-", _MINUS) if float(text) else text[1:] for text in told]
+    return [text.replace("-", _MINUS) if float(text) else text[1:] for text in texts]
 
 
-def _top(board: Board, methods: Sequence[str]) -> float:
+def _top(view: BenchmarkView, methods: Sequence[str]) -> float:
     """Where the axis of the intervals of a table ends."""
-    found = [board.aggregate[method] for method in methods if method in board.aggregate]
-    ends = [one["ci"][1] for told in found for one in (told, told.get("ours")) if one]
+    aggregates = [view.aggregate[method] for method in methods if method in view.aggregate]
+    ends = [
+        scores.hypervolume.ci[1] for aggregate in aggregates for scores in (aggregate.scores, aggregate.ours) if scores
+    ]
     return max(ends, default=1.0) or 1.0
 
 

@@ -5,20 +5,22 @@ They sort by their heads, and numbers of runs lead to the runs behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from mccpo.evaluation import Summary
 from mccpo.report import numbers
 from mccpo.report.benchmark import cells as entry
-from mccpo.report.benchmark.data import Board, Cell, Pair, Place
 from mccpo.report.benchmark.ranking import level_count
+from mccpo.report.benchmark.views import CellView, EnvironmentView, Pair
+from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.benchmark.words import status
 from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label, metric_label
+from mccpo.runs.benchmark import Optimum
 
 
-def environment(place: Place, kappas: Sequence[float]) -> Html:
-    """Everyone on one environment, the largest hypervolume first, what came to nothing last."""
+def methods(environment: EnvironmentView, kappas: Sequence[float]) -> Html:
+    """Every method on one environment, the largest hypervolume first, what came to nothing last."""
     heads = [
         entry.Head("Method", ascending=True),
         entry.Head("Hypervolume", sorted=True),
@@ -29,18 +31,21 @@ def environment(place: Place, kappas: Sequence[float]) -> Html:
         entry.Head("ΔK"),
         entry.Head("Seconds", ascending=True),
     ]
-    rows = [entry.row(pair.method, _pair(place, pair, kappas)) for pair in [*place.ranked, *_unranked(place)]]
+    rows = [
+        entry.row(pair.method, _pair(environment, pair, kappas))
+        for pair in [*environment.ranked, *_unranked(environment)]
+    ]
     return entry.table(heads, rows, "place")
 
 
-def constraints(place: Place) -> Html:
-    """Every cost of everyone at every κ, beside its budget, by mean and by worst seed."""
-    costs = list(place.constrained)
+def constraints(environment: EnvironmentView) -> Html:
+    """Every cost of every method at every κ, beside its budget, by mean and by worst seed."""
+    costs = list(environment.constrained)
     heads = [
         entry.Head("Method", ascending=True),
         entry.Head("κ", ascending=True),
         entry.Head("Return"),
-        entry.Head("Share of optimum" if place.finite else "Share of unconstrained"),
+        entry.Head("Share of optimum" if environment.finite else "Share of unconstrained"),
         *(entry.Head(metric_label(f"J_{cost}"), "mean, worst seed", ascending=True) for cost in costs),
         entry.Head("Met", "τ = 0"),
         entry.Head("Met", "τ = 0.1"),
@@ -48,40 +53,40 @@ def constraints(place: Place) -> Html:
         entry.Head("ΔK"),
         entry.Head("RHSI", ascending=True),
     ]
-    done = [cell for pair in place.ranked for cell in pair.cells if cell.done]
-    rows = [entry.row(cell.method, _cell(place, cell, costs)) for cell in done]
-    return join(_levels(place), entry.table(heads, rows, "cells"))
+    done = [cell for pair in environment.ranked for cell in pair.cells if cell.seeds_done]
+    rows = [entry.row(cell.method, _cell(environment, cell, costs)) for cell in done]
+    return join(_levels(environment), entry.table(heads, rows, "cells"))
 
 
-def exact(place: Place) -> Html:
-    """Everyone on a finite environment beside the optimum and the budgets of each κ."""
-    costs = list(place.constrained)
+def exact(environment: EnvironmentView) -> Html:
+    """Every method on a finite environment beside the optimum and the budgets of each κ."""
+    costs = list(environment.constrained)
     heads = [entry.Head("Method", ascending=True)]
-    for kappa, budgets in place.budgets.items():
-        best = place.optimum.get(kappa, {})
-        most = f"of {numbers.short(best['return'])}" if "return" in best else "cannot be met"
+    for kappa, budgets in environment.budgets.items():
+        best = environment.optimum.get(kappa, Optimum()).ret
+        most = f"of {numbers.short(best)}" if best is not None else "cannot be met"
         heads.append(entry.Head(f"Share, κ = {kappa:g}", most))
         for cost in costs:
             limit = f"κ = {kappa:g}, at most {numbers.short(budgets[cost])}"
             heads.append(entry.Head(metric_label(f"J_{cost}"), limit, ascending=True))
     rows = []
-    for pair in place.ranked:
-        if not any(cell.done for cell in pair.cells):
+    for pair in environment.ranked:
+        if not any(cell.seeds_done for cell in pair.cells):
             continue
         cells = [entry.method_head(pair.method, pair.kind)]
-        for kappa in place.budgets:
+        for kappa in environment.budgets:
             cell = pair.at(kappa)
-            known = cell is not None and cell.done
-            cells += [_share(cell), *(_cost(place, cell, cost) for cost in costs)] if cell and known else []
+            known = cell is not None and cell.seeds_done
+            cells += [_share(cell), *(_cost(environment, cell, cost) for cost in costs)] if cell and known else []
             cells += [] if known else [entry.missing()] * (1 + len(costs))
         rows.append(entry.row(pair.method, cells))
     return entry.table(heads, rows, "exact")
 
 
-def faults(board: Board) -> Html | None:
+def faults(view: BenchmarkView) -> Html | None:
     """What crashed, diverged, ran out of time or does not apply, and why."""
-    found = [(place, pair) for place in board.run for pair in place.pairs if pair.failed]
-    if not found:
+    failed = [(environment, pair) for environment in view.run for pair in environment.pairs if pair.failed]
+    if not failed:
         return None
     heads = [
         entry.Head("Method", ascending=True),
@@ -89,50 +94,52 @@ def faults(board: Board) -> Html | None:
         entry.Head("What became of it", ascending=True),
     ]
     rows = []
-    for place, pair in found:
-        told = f"{status(pair)}: {pair.failed.why}" if pair.failed and pair.failed.why else status(pair)
+    for environment, pair in failed:
+        outcome = f"{status(pair)}: {pair.failed.why}" if pair.failed and pair.failed.why else status(pair)
         cells = [
             entry.method_head(pair.method, pair.kind),
-            entry.text(place.name),
-            el("td", entry.link(pair.first, told), data_sort=told),
+            entry.text(environment.name),
+            el("td", entry.link(pair.first, outcome), data_sort=outcome),
         ]
         rows.append(entry.row(pair.method, cells))
     return entry.table(heads, rows, "faults")
 
 
-def unseen(board: Board, methods: Sequence[str]) -> Html:
+def unseen(view: BenchmarkView, methods: Sequence[str]) -> Html:
     """What becomes of budgets that nobody trained for: by environment and method, for every κ."""
     heads = [entry.Head("Method", ascending=True), entry.Head("Environment", ascending=True)]
-    heads += [entry.Head(f"κ = {kappa:g}", "met; return") for kappa in board.unseen["kappa"]]
+    heads += [entry.Head(f"κ = {kappa:g}", "met; return") for kappa in view.unseen.kappa]
     rows = []
-    for place in board.run:
+    for environment in view.run:
         for method in methods:
-            if (told := board.unseen[method].get(place.name)) is None:
+            if (metrics := view.unseen.methods[method].get(environment.name)) is None:
                 continue
-            pair = place.pair(method)
-            cells = [entry.method_head(method, pair.kind if pair else "learner"), entry.text(place.name)]
-            cells += [_asked(pair, *both) for both in zip(told["satisfaction_strict"], told["share"], strict=True)]
+            pair = environment.pair(method)
+            cells = [entry.method_head(method, pair.kind if pair else "learner"), entry.text(environment.name)]
+            cells += [
+                _asked(pair, *both) for both in zip(metrics["satisfaction_strict"], metrics["share"], strict=True)
+            ]
             rows.append(entry.row(method, cells))
     return entry.table(heads, rows, "unseen")
 
 
-def _asked(pair: Pair | None, met: Mapping[str, Any] | None, share: Mapping[str, Any] | None) -> Html:
+def _asked(pair: Pair | None, met: Summary | None, share: Summary | None) -> Html:
     if met is None:
         return entry.missing()
-    seeds = numbers.of_seeds(tuple(met["per_seed"])) or numbers.share(met["mean"])
+    seeds = numbers.of_seeds(met.per_seed) or numbers.share(met.mean)
     cell = pair.first if pair else None
-    below = el("small", entry.link(cell, numbers.share(share["mean"]))) if share else None
-    told = f"{entry.mark(met['mean'] == 1)} {seeds}"
-    return el("td", entry.link(cell, told), below, data_sort=entry.key(met["mean"]))
+    below = el("small", entry.link(cell, numbers.share(share.mean))) if share else None
+    shown = f"{entry.mark(met.mean == 1)} {seeds}"
+    return el("td", entry.link(cell, shown), below, data_sort=entry.key(met.mean))
 
 
-def _pair(place: Place, pair: Pair, kappas: Sequence[float]) -> list[Html]:
-    cells = [cell for cell in pair.cells if cell.done]
-    told = "best that meets the rest" if place.unmet else "best that meets all"
-    best = [el("small", part, class_="better") for part in (told, level_count(place.keeping)) if part]
+def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> list[Html]:
+    cells = [cell for cell in pair.cells if cell.seeds_done]
+    note = "best that meets the rest" if environment.unmet else "best that meets all"
+    best = [el("small", part, class_="better") for part in (note, level_count(environment.keeping)) if part]
     return [
         entry.method_head(pair.method, pair.kind, status(pair)),
-        entry.score(pair, "hypervolume", *(best if pair in place.reachable else ())),
+        entry.score(pair, "hypervolume", *(best if pair in environment.reachable else ())),
         entry.score(pair, "kept"),
         entry.met(pair.cells if cells else (), pair.first),
         *(_return(pair.at(kappa)) for kappa in kappas),
@@ -142,73 +149,74 @@ def _pair(place: Place, pair: Pair, kappas: Sequence[float]) -> list[Html]:
     ]
 
 
-def _return(cell: Cell | None) -> Html:
+def _return(cell: CellView | None) -> Html:
     """The return, and below it how many seeds meet the budgets."""
-    if cell is None or not cell.done:
+    if cell is None or not cell.seeds_done:
         return entry.missing()
-    found = cell.values["return"]
+    measured = cell.metrics["return"]
     below = f"{entry.mark(cell.met)} {cell.seeds_met}/{cell.seeds}"
     return el(
         "td",
-        entry.link(cell, numbers.number(found.mean)),
+        entry.link(cell, numbers.number(measured.mean)),
         el("small", entry.link(cell, below)),
-        data_sort=entry.key(found.mean),
+        data_sort=entry.key(measured.mean),
     )
 
 
-def _cell(place: Place, cell: Cell, costs: Iterable[str]) -> list[Html]:
+def _cell(environment: EnvironmentView, cell: CellView, costs: Iterable[str]) -> list[Html]:
     return [
         el("th", method_label(cell.method), scope="row", data_sort=method_label(cell.method)),
         el("td", f"{cell.kappa:g}", data_sort=entry.key(cell.kappa)),
-        entry.metric(cell, "return"),
-        _share(cell) if place.finite else entry.mean(cell, "share", numbers.share),
-        *(_cost(place, cell, cost) for cost in costs),
+        entry.spread(cell, "return"),
+        _share(cell) if environment.finite else entry.mean(cell, "share", numbers.share),
+        *(_cost(environment, cell, cost) for cost in costs),
         *(entry.seeds(cell, metric) for metric in ("satisfaction_strict", "satisfaction")),
         entry.mean(cell, "prerequisite_violation_rate", numbers.share),
         *(entry.mean(cell, metric) for metric in ("dK", "rhsi")),
     ]
 
 
-def _share(cell: Cell) -> Html:
+def _share(cell: CellView) -> Html:
     """The share of the optimum where every seed meets the budgets: beyond them there is more to be had."""
-    if "optimum_share" not in cell.values:
+    if "optimum_share" not in cell.metrics:
         return entry.missing()
     if cell.met:
         return entry.mean(cell, "optimum_share", numbers.share)
-    told = el("small", entry.link(cell, f"met {cell.seeds_met}/{cell.seeds}"), class_="differs")
-    return el("td", entry.NONE, told, data_sort="")
+    note = el("small", entry.link(cell, f"met {cell.seeds_met}/{cell.seeds}"), class_="differs")
+    return el("td", entry.NONE, note, data_sort="")
 
 
-def _cost(place: Place, cell: Cell, cost: str) -> Html:
+def _cost(environment: EnvironmentView, cell: CellView, cost: str) -> Html:
     """A cost by its mean and its worst seed, which is marked where it exceeds the budget."""
-    found, budget = cell.values.get(f"J_{cost}"), place.budgets.get(cell.kappa, {}).get(cost)
-    if found is None:
+    measured, budget = cell.metrics.get(f"J_{cost}"), environment.budgets.get(cell.kappa, {}).get(cost)
+    if measured is None:
         return entry.missing()
-    worst = cell.worst.get(f"J_{cost}", max(found.per_seed))
+    worst = cell.worst.get(f"J_{cost}", max(measured.per_seed))
     over = budget is not None and worst > budget and not cell.met  # what is over by rounding is met
-    told = entry.link(cell, f"{'✗ ' if over else ''}{numbers.number(worst)}")
-    small = el("small", told, class_="differs" if over else None)
-    return el("td", entry.link(cell, numbers.number(found.mean)), small, data_sort=entry.key(found.mean))
+    shown = entry.link(cell, f"{'✗ ' if over else ''}{numbers.number(worst)}")
+    small = el("small", shown, class_="differs" if over else None)
+    return el("td", entry.link(cell, numbers.number(measured.mean)), small, data_sort=entry.key(measured.mean))
 
 
-def _levels(place: Place) -> Html:
+def _levels(environment: EnvironmentView) -> Html:
     """The budgets at each κ, and what the linear program gives within them where there is one."""
-    told = []
-    for kappa, budgets in place.budgets.items():
+    items = []
+    for kappa, budgets in environment.budgets.items():
         limits = ", ".join(f"{metric_label(f'J_{cost}')} ≤ {numbers.short(limit)}" for cost, limit in budgets.items())
-        best = place.optimum.get(kappa, {})
-        spent = ", ".join(f"J({cost}) {numbers.short(best[f'J_{cost}'])}" for cost in budgets if f"J_{cost}" in best)
-        exact = f"; exact optimum {numbers.short(best['return'])} at {spent}" if "return" in best else ""
-        told.append(el("li", f"κ = {kappa:g}: {limits}{exact}{best.get('infeasible', '')}"))
-    return el("ul", *told, class_="notes")
+        best = environment.optimum.get(kappa, Optimum())
+        costs = {cost: value for cost in budgets if (value := best.cost(cost)) is not None}
+        spent = ", ".join(f"J({cost}) {numbers.short(value)}" for cost, value in costs.items())
+        exact = f"; exact optimum {numbers.short(best.ret)} at {spent}" if best.ret is not None else ""
+        items.append(el("li", f"κ = {kappa:g}: {limits}{exact}{best.infeasible}"))
+    return el("ul", *items, class_="notes")
 
 
-def _unranked(place: Place) -> list[Pair]:
-    return [pair for pair in place.pairs if pair.hypervolume is None]
+def _unranked(environment: EnvironmentView) -> list[Pair]:
+    return [pair for pair in environment.pairs if pair.hypervolume is None]
 
 
-def _over(pair: Pair, cells: Sequence[Cell], metric: str) -> Html:
+def _over(pair: Pair, cells: Sequence[CellView], metric: str) -> Html:
     """The mean of a metric over κ."""
-    found = [cell.values[metric].mean for cell in cells if metric in cell.values]
+    means = [cell.metrics[metric].mean for cell in cells if metric in cell.metrics]
     show = numbers.share if metric == "prerequisite_violation_rate" else numbers.number
-    return entry.number(sum(found) / len(found) if found else None, show, pair.first)
+    return entry.number(sum(means) / len(means) if means else None, show, pair.first)

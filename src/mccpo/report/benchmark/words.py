@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mccpo.report.benchmark.data import Board, Pair, Place
+from mccpo.report.benchmark.views import EnvironmentView, Pair
+from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.vocabulary import method_label
 
 KINDS = {"learner": "learns", "tutor": "rule", "solver": "given the model", "outside": "outside agent"}
@@ -64,14 +65,14 @@ GLOSSARY = {
 }
 
 
-def title(board: Board) -> str:
+def title(view: BenchmarkView) -> str:
     """What was compared."""
-    return f"{count(len(board.methods), 'method')} on {count(len(board.run), 'environment')}, under the same budgets"
+    return f"{count(len(view.methods), 'method')} on {count(len(view.run), 'environment')}, under the same budgets"
 
 
-def exactness(place: Place) -> str:
+def exactness(environment: EnvironmentView) -> str:
     """Whose values on a finite environment are exact, and whose are not."""
-    sampled = [pair for pair in place.pairs if pair.sampled]
+    sampled = [pair for pair in environment.pairs if pair.sampled]
     here = f" (here {names(sampled)})" if sampled else ""
     return (
         "Values are exact, but for those of outside agents and of rules that remember the episode so far"
@@ -79,50 +80,49 @@ def exactness(place: Place) -> str:
     )
 
 
-def protocol(board: Board) -> list[tuple[str, str]]:
+def protocol(view: BenchmarkView) -> list[tuple[str, str]]:
     """What was the same for all."""
-    about = board.protocol
+    about = view.protocol
     search = "none"
-    if about.get("search"):
-        seeds, at = about.get("search_seeds"), about.get("search_kappa")
-        search = f"up to 6 settings each, on {seeds} validation seeds at κ = {at}, apart from the test seeds"
-    found = [
-        ("suite", board.suite),
-        ("κ", ", ".join(f"{kappa:g}" for kappa in board.kappas)),
-        ("test seeds", f"{about['seeds']}"),
-        ("steps a run", f"{about.get('steps_trained', about['steps']):,}"),
+    if about.search:
+        validation = f"on {about.search_seeds} validation seeds at κ = {about.search_kappa}"
+        search = f"up to 6 settings each, {validation}, apart from the test seeds"
+    facts = [
+        ("suite", view.suite),
+        ("κ", ", ".join(f"{kappa:g}" for kappa in view.kappas)),
+        ("test seeds", f"{about.seeds}"),
+        ("steps a run", f"{about.steps_trained:,}"),
         ("search", search),
         (
             "judged by",
-            f"{about['episodes']} fresh episodes a seed; where the environment is finite, by exact values, but for "
+            f"{about.episodes} fresh episodes a seed; where the environment is finite, by exact values, but for "
             "outside agents and rules that remember the episode so far",
         ),
     ]
-    if about.get("limit"):
-        found.append(("time limit", f"{about['limit']:g} s a method and environment"))
-    if spent := took(board):
-        found.append(("pairs of method and environment took", spent))
-    return found
+    if about.limit:
+        facts.append(("time limit", f"{about.limit:g} s a method and environment"))
+    if spent := took(view):
+        facts.append(("pairs of method and environment took", spent))
+    return facts
 
 
-def took(board: Board) -> str:
+def took(view: BenchmarkView) -> str:
     """How long all pairs took together, by device, and how long one had to wait; empty where no pair says it.
 
-    The second is less where several processes shared the pairs. Some pairs may not say it: then it is told of how many
+    The second is less where several processes shared the pairs. Some pairs may not say it: then it says of how many
     this is.
     """
-    pairs = [one for about in board.methods.values() for one in about.get("seconds", {}).values()]
-    known = [one for one in pairs if one.get("all") is not None]
+    pairs = [seconds for method in view.methods.values() for seconds in method.seconds.values()]
+    known = [(seconds.device or "", seconds.all) for seconds in pairs if seconds.all is not None]
     if not known:
         return ""
     by_device: dict[str, float] = {}
-    for one in known:
-        device = one.get("device") or ""
-        by_device[device] = by_device.get(device, 0.0) + one["all"]
+    for device, spent in known:
+        by_device[device] = by_device.get(device, 0.0) + spent
     longest = sorted(by_device.items(), key=lambda entry: -entry[1])
-    told = ", ".join(duration(spent) + (f" on {device}" if device else "") for device, spent in longest)
-    told += f" ({len(known)} of {len(pairs)} pairs)" if len(known) < len(pairs) else ""
-    return f"{told}; wall-clock {duration(board.seconds)}" if board.seconds else told
+    text = ", ".join(duration(spent) + (f" on {device}" if device else "") for device, spent in longest)
+    text += f" ({len(known)} of {len(pairs)} pairs)" if len(known) < len(pairs) else ""
+    return f"{text}; wall-clock {duration(view.seconds)}" if view.seconds else text
 
 
 def duration(seconds: float) -> str:
@@ -138,7 +138,7 @@ def status(pair: Pair) -> str:
     cell = pair.failed
     if cell is None:
         return ""
-    some = f" in {cell.seeds - cell.done} of {cell.seeds} seeds" if 0 < cell.done < cell.seeds else ""
+    some = f" in {cell.seeds - cell.seeds_done} of {cell.seeds} seeds" if 0 < cell.seeds_done < cell.seeds else ""
     return f"{STATUS.get(cell.status, cell.status)}{some}"
 
 

@@ -11,7 +11,7 @@ _PART = re.compile(r"^\*\*([^*\n]+):\*\*[ \n]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Told:
+class Docstring:
     """A docstring: its first paragraph, what follows before any part, and the parts `**Name:** …` by name."""
 
     first: str
@@ -19,20 +19,20 @@ class Told:
     parts: Mapping[str, str]
 
 
-def told_in(docstring: str | None) -> Told:
+def parse_docstring(docstring: str | None) -> Docstring:
     """The parts of a docstring.
 
-    >>> told_in("A rule.\\n\\n**Problem:** none.\\n\\n    a = b\\n\\n**Source:** nobody.").parts["Problem"]
+    >>> parse_docstring("A rule.\\n\\n**Problem:** none.\\n\\n    a = b\\n\\n**Source:** nobody.").parts["Problem"]
     'None.\\n\\n    a = b'
     """
-    before, *found = _PART.split(inspect.cleandoc(docstring or ""))
-    parts = {name: _begun(text.strip("\n")) for name, text in zip(found[::2], found[1::2], strict=True)}
+    before, *named = _PART.split(inspect.cleandoc(docstring or ""))
+    parts = {name: _begun(text.strip("\n")) for name, text in zip(named[::2], named[1::2], strict=True)}
     first, _, rest = before.strip().partition("\n\n")
-    return Told(first.replace("\n", " "), rest.strip("\n"), parts)
+    return Docstring(first.replace("\n", " "), rest.strip("\n"), parts)
 
 
 def _begun(text: str) -> str:
-    """A part that stands under a heading of its own begins as a sentence does, unless it begins with a symbol."""
+    """A part under a heading of its own begins with a capital letter, unless it begins with a symbol."""
     word = text.split(maxsplit=1)[0].rstrip(".,:;") if text else ""
     return text[:1].upper() + text[1:] if word.isalpha() and word.isascii() else text
 

@@ -6,28 +6,38 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccpo.env import Environment, FiniteEnvironment, PreparedTutor
+from mccpo.env import (
+    BinaryMastery,
+    Environment,
+    EnvironmentEntry,
+    FiniteEnvironment,
+    PreparedTutor,
+    RandomCurricula,
+    Tutoring,
+    environment_entry,
+    train_and_test,
+)
 from mccpo.exact import Infeasible, Optimum, Values, enumerate_model, solve
-from mccpo.experiments.benchmark import environments
-from mccpo.experiments.benchmark.protocol import KAPPAS
+from mccpo.experiments.benchmark import KAPPAS
 from mccpo.report import numbers
-from mccpo.report.docs.docstrings import table, told_in
+from mccpo.report.docs.docstrings import parse_docstring, table
 
 _SHARED = (Environment, FiniteEnvironment)  # the contract, which is no rule of any environment
 
 
 def environment_page(name: str, verdicts: Sequence[str]) -> str:
-    """The page of an environment; `verdicts` are what published benchmarks found there."""
+    """The page of an environment; `verdicts` are what published benchmarks say of it."""
     parts = [f"# {name}"]
-    if name in environments.FROM_DATA:
-        parts += [_from_data(name), *_definition(PreparedTutor)]
+    entry = environment_entry(name)
+    if entry.needs_data:
+        parts += [_from_data(entry), *_definition(PreparedTutor)]
     else:
-        world = environments.world(name)
-        env = world.train
+        pair = train_and_test(name)
+        env = pair.train
         first, *rest = _definition(type(env))
         parts += [first, *rest, _figures(env), _costs(env), _parameters(type(env))]
-        if world.test is not env:
-            parts.append(f"The benchmark trains on family {_family(env)} and judges on family {_family(world.test)}.")
+        if isinstance(env, RandomCurricula) and isinstance(pair.test, RandomCurricula):
+            parts.append(f"The benchmark trains on family {env.family} and judges on family {pair.test.family}.")
         if isinstance(env, FiniteEnvironment):
             parts.append(_optima(env))
     if verdicts:
@@ -37,28 +47,26 @@ def environment_page(name: str, verdicts: Sequence[str]) -> str:
 
 def _definition(build: type) -> list[str]:
     """What the class says of itself, then what it shares with others: the rules of the classes that it is made from."""
-    told = told_in(build.__doc__)
-    parts = [told.first, told.rest, *(f"**{name}:**\n\n{text}" for name, text in told.parts.items())]
+    docstring = parse_docstring(build.__doc__)
+    parts = [docstring.first, docstring.rest, *(f"**{name}:**\n\n{text}" for name, text in docstring.parts.items())]
     for base in build.__mro__[1:]:
         if base.__module__.startswith("mccpo.env") and base not in _SHARED and base.__doc__:
             parts.append(f"## The rules of `{base.__name__}`, which it shares\n\n{inspect.cleandoc(base.__doc__)}")
     return [part for part in parts if part]
 
 
-def _from_data(name: str) -> str:
-    dataset, concepts = environments.FROM_DATA[name]
-    size = "its whole graph" if concepts is None else f"its graph cut to {concepts} concepts, prerequisites kept whole"
+def _from_data(entry: EnvironmentEntry) -> str:
     return (
-        f"The data set `{dataset}` as an environment, {size}.\n\n"
-        f"It is made of logs, from the folder that `--data` or `{environments.DATA}` names; where there are none, the "
+        f"{entry.doc}\n\n"
+        f"It is made of logs, from the folder that `--data` or `MCCPO_DATA` names; where there are none, the "
         "benchmark says so and goes on. Figures are those of the logs, so that none stand here."
     )
 
 
 def _figures(env: Environment[Any]) -> str:
-    curriculum = getattr(env, "curriculum", None)
     rows = []
-    if curriculum is not None:
+    if isinstance(env, BinaryMastery | Tutoring):
+        curriculum = env.curriculum
         rows += [
             ["concepts", f"{len(curriculum)}"],
             ["edges", f"{len(curriculum.edges)}"],
@@ -72,7 +80,7 @@ def _figures(env: Environment[Any]) -> str:
     ]
     if isinstance(env, FiniteEnvironment):
         rows.append(["states", f"{env.num_states:,}"])
-    note = "\n\nThe edges and the depth are those of its first curriculum." if hasattr(env, "curricula") else ""
+    note = "\n\nThe edges and the depth are those of its first curriculum." if isinstance(env, RandomCurricula) else ""
     return "## Figures\n\n" + table(["", "value"], rows) + note
 
 
@@ -86,7 +94,7 @@ def _costs(env: Environment[Any]) -> str:
 
 def _parameters(build: type) -> str:
     """The numbers of the definition, as they are by default."""
-    defaults = {key: one.default for key, one in inspect.signature(build).parameters.items()}
+    defaults = {key: parameter.default for key, parameter in inspect.signature(build).parameters.items()}
     rows = [[f"`{key}`", _shown(value)] for key, value in defaults.items() if isinstance(value, int | float | str)]
     return "## Parameters\n\n" + table(["parameter", "default"], rows)
 
@@ -103,11 +111,11 @@ def _optima(env: FiniteEnvironment[Any]) -> str:
     rows = [["none", *_worth(env, free.values, {})]]
     for kappa in sorted(KAPPAS, reverse=True):
         limits = {cost: kappa * free.values.costs[cost] for cost in env.constrained}
-        found = solve(model, limits)
-        if isinstance(found, Infeasible):
+        best = solve(model, limits)
+        if isinstance(best, Infeasible):
             rows.append([f"κ = {kappa:g}", "cannot be met", *("" for _ in env.constrained)])
             continue
-        rows.append([f"κ = {kappa:g}", *_worth(env, found.values, found.multipliers)])
+        rows.append([f"κ = {kappa:g}", *_worth(env, best.values, best.multipliers)])
     head = ["budgets", "return", *(f"J({cost}), multiplier" for cost in env.constrained)]
     return "## The exact optimum\n\n" + table(head, rows)
 
@@ -118,7 +126,3 @@ def _worth(env: FiniteEnvironment[Any], values: Values, multipliers: Mapping[str
         for cost in env.constrained
     ]
     return [f"{values.ret:.4f}", *spent]
-
-
-def _family(env: Environment[Any]) -> str:
-    return str(getattr(env, "family", "its own"))

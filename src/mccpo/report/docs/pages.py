@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.experiments.benchmark import environments, methods
-from mccpo.experiments.benchmark.methods import Learning, Setting
-from mccpo.files import read_json
-from mccpo.methods.constrained import RIVALS
-from mccpo.methods.rules import TUTORS
+from mccpo.experiments.benchmark import FULL, SUITES
+from mccpo.methods import METHODS, GradientEntry, Setting
 from mccpo.report import numbers
 from mccpo.report.benchmark import words
-from mccpo.report.benchmark.data import Board, Cell, Pair, Place
 from mccpo.report.benchmark.finding import verdict
-from mccpo.report.benchmark.reading import board_of
-from mccpo.report.docs.docstrings import Told, table, told_in
+from mccpo.report.benchmark.reading import view_of
+from mccpo.report.benchmark.views import CellView, EnvironmentView, Pair
+from mccpo.report.benchmark.whole_view import BenchmarkView
+from mccpo.report.docs.docstrings import Docstring, parse_docstring, table
 from mccpo.report.docs.environment_pages import environment_page
-from mccpo.report.docs.method_words import WORDS
+from mccpo.report.docs.method_words import default_numbers, method_about, method_names
 from mccpo.report.vocabulary import method_label
+from mccpo.runs.benchmark import RESULTS, read_results
 
 MADE = "<!-- Made from the code by `make docs`: change it there. -->"
 PUBLISHED = "benchmark"  # the folder of docs with a folder for each benchmark that is published
@@ -43,12 +41,12 @@ _KINDS = {
 }
 
 
-Boards: TypeAlias = Mapping[str, Board]
+Published: TypeAlias = Mapping[str, BenchmarkView]
 """Published benchmarks, by the name of their folder."""
 
 
 def write_pages(docs: str | Path) -> list[Path]:
-    """Writes every page below `docs`, with what is published there, and removes those that no code stands for any more.
+    """Writes every page below `docs`, with what is published there, and removes those that no code makes any more.
 
     Gives their paths.
     """
@@ -62,32 +60,26 @@ def write_pages(docs: str | Path) -> list[Path]:
     return list(made)
 
 
-def published(docs: str | Path) -> Boards:
+def published(docs: str | Path) -> Published:
     """The benchmarks that are published below the docs, in the order of their names."""
-    found = sorted((Path(docs) / PUBLISHED).glob("*/results.json"))
-    return {path.parent.name: board_of(read_json(path, fix="publish the results of a benchmark")) for path in found}
+    paths = sorted((Path(docs) / PUBLISHED).glob(f"*/{RESULTS}"))
+    return {path.parent.name: view_of(read_results(path.parent)) for path in paths}
 
 
-def pages(boards: Boards) -> dict[str, str]:
+def pages(benchmarks: Published) -> dict[str, str]:
     """The text of every page by its path below the docs. Only what is our own has one: not what other packages add."""
-    found = {f"methods/{name}.md": method_page(name, boards) for name in method_names()}
-    for name in environments.OURS:
+    texts = {f"methods/{name}.md": method_page(name, benchmarks) for name in method_names()}
+    for name in FULL:
         verdicts = [
-            f"[{folder}]({report_of(folder)}): {verdict(place, board)}"
-            for folder, board in boards.items()
-            for place in board.run
-            if place.name == name
+            f"[{folder}]({report_of(folder)}): {verdict(environment, view)}"
+            for folder, view in benchmarks.items()
+            for environment in view.run
+            if environment.name == name
         ]
-        found[f"environments/{name}.md"] = environment_page(name, verdicts)
-    found["methods/index.md"] = _method_index()
-    found["environments/index.md"] = _environment_index(found)
-    return {path: f"{MADE}\n\n{text}" for path, text in sorted(found.items())}
-
-
-def method_names() -> list[str]:
-    """Every method of ours that takes part in a benchmark."""
-    known = {*WORDS, *RIVALS, *TUTORS}
-    return [name for name in methods.names() if name in known]
+        texts[f"environments/{name}.md"] = environment_page(name, verdicts)
+    texts["methods/index.md"] = _method_index()
+    texts["environments/index.md"] = _environment_index(texts)
+    return {path: f"{MADE}\n\n{text}" for path, text in sorted(texts.items())}
 
 
 def report_of(folder: str) -> str:
@@ -95,36 +87,31 @@ def report_of(folder: str) -> str:
     return f"../{PUBLISHED}/{folder}/report.html"
 
 
-def method_page(name: str, boards: Boards) -> str:
-    """What a method is, its update, where ours departs, when to use it, its numbers, and what was found of it."""
-    told, entrant = _told(name), methods.entrant(name)
-    parts = [f"# {method_label(name)}", f"`{name}`: {told.first}"]
-    parts += [f"## {heading}\n\n{told.parts[part]}" for part, heading in _HEADINGS.items()]
-    if isinstance(entrant, Learning):
-        parts.append(_settings(name, entrant.search))
-    if found := _published(name, boards):
-        parts.append(found)
-    parts.append(f"## Source\n\n{told.parts['Source']}")
+def method_page(name: str, benchmarks: Published) -> str:
+    """What a method is, its update, where ours departs, when to use it, its numbers, and its published results."""
+    about, entry = _about(name), METHODS[name]
+    parts = [f"# {method_label(name)}", f"`{name}`: {about.first}"]
+    parts += [f"## {heading}\n\n{about.parts[part]}" for part, heading in _HEADINGS.items()]
+    if isinstance(entry, GradientEntry):
+        parts.append(_settings(name, entry.search))
+    if results := _published(name, benchmarks):
+        parts.append(results)
+    parts.append(f"## Source\n\n{about.parts['Source']}")
     return "\n\n".join(parts) + "\n"
 
 
-def _told(name: str) -> Told:
-    """What the docstring of a method says, which must have every part."""
-    known: dict[str, Any] = {**RIVALS, **TUTORS}
-    told = told_in(WORDS[name] if name in WORDS else known[name].__doc__)
-    absent = [part for part in (*_HEADINGS, "Source") if part not in told.parts]
+def _about(name: str) -> Docstring:
+    """What a method is, which must have every part."""
+    about = parse_docstring(method_about(name))
+    absent = [part for part in (*_HEADINGS, "Source") if part not in about.parts]
     if absent:
         raise InputError(f"the docstring of {name} has no part '{absent[0]}'", fix=f"add **{absent[0]}:** to it")
-    return told
+    return about
 
 
 def _settings(name: str, search: Sequence[Setting]) -> str:
-    """A learner's own numbers, and what the benchmark tries for it."""
-    own = [
-        f"`{one.name}` {one.default:g}"
-        for one in (fields(RIVALS[name]) if name in RIVALS else ())
-        if one.default is not MISSING and isinstance(one.default, float)
-    ]
+    """A method's own numbers, and what the benchmark tries for it."""
+    own = [f"`{number}` {default:g}" for number, default in default_numbers(name).items()]
     lines = ["## Its numbers"]
     if own:
         lines.append(f"By default: {', '.join(own)}.")
@@ -132,39 +119,40 @@ def _settings(name: str, search: Sequence[Setting]) -> str:
         lines.append("The benchmark runs it in one setting: there is nothing to search.")
         return "\n\n".join(lines)
     lines.append(f"The benchmark tries {len(search)} settings and keeps the best on validation seeds:")
-    tried = [", ".join(f"`{key}` {value:g}" for key, value in one.items()) or "the defaults" for one in search]
-    return "\n\n".join([*lines, "\n".join(f"- {one}" for one in tried)])
+    tried = [", ".join(f"`{key}` {value:g}" for key, value in setting.items()) or "the defaults" for setting in search]
+    return "\n\n".join([*lines, "\n".join(f"- {setting}" for setting in tried)])
 
 
-def _published(name: str, boards: Boards) -> str:
-    """What published benchmarks found of a method: a table for each that it is in, and where the whole report is."""
+def _published(name: str, benchmarks: Published) -> str:
+    """What published benchmarks say of a method: a table for each that it is in, and where the whole report is."""
     parts = []
-    for folder, board in boards.items():
-        pairs = [(place, pair) for place in board.run if (pair := place.pair(name))]
+    for folder, view in benchmarks.items():
+        pairs = [(environment, pair) for environment in view.run if (pair := environment.pair(name))]
         if pairs:
             parts += [f"From [{folder}]({report_of(folder)}):", _rows(pairs)]
     return "\n\n".join(["## In published benchmarks", *parts]) if parts else ""
 
 
-def _rows(pairs: Sequence[tuple[Place, Pair]]) -> str:
+def _rows(pairs: Sequence[tuple[EnvironmentView, Pair]]) -> str:
     """A row for each environment and κ; the column of optima only where there is one."""
-    known = any(place.finite for place, _ in pairs)
+    known = any(environment.finite for environment, _ in pairs)
     head = ["environment", "κ", "return", *(["share of optimum"] if known else []), "met, τ = 0"]
     head += ["hypervolume, all κ", "kept, all κ"]
-    return table(head, [_cell(place, pair, cell, known) for place, pair in pairs for cell in pair.cells])
+    return table(head, [_cell(environment, pair, cell, known) for environment, pair in pairs for cell in pair.cells])
 
 
-def _cell(place: Place, pair: Pair, cell: Cell, known: bool) -> list[str]:
-    ret, share = cell.values.get("return"), cell.values.get("optimum_share")
+def _cell(environment: EnvironmentView, pair: Pair, cell: CellView, known: bool) -> list[str]:
+    name = environment.name
+    ret, share = cell.metrics.get("return"), cell.metrics.get("optimum_share")
     # Beyond the budgets there is more to be had than the optimum within them.
     optimum = [numbers.share(share.mean) if share is not None and cell.met else _NONE] if known else []
     return [
-        f"[{place.name}](../environments/{place.name}.md)" if place.name in environments.OURS else place.name,
+        f"[{name}](../environments/{name}.md)" if name in FULL else name,
         f"{cell.kappa:g}",
         words.STATUS.get(cell.status, cell.status) if ret is None else numbers.number(ret.mean),
         *optimum,
         f"{cell.seeds_met}/{cell.seeds}" if cell.status != "does not apply" else _NONE,
-        *(_NONE if one is None else f"{one.mean:.3f}" for one in (pair.hypervolume, pair.kept)),
+        *(_NONE if score is None else f"{score.mean:.3f}" for score in (pair.hypervolume, pair.kept)),
     ]
 
 
@@ -172,25 +160,25 @@ def _method_index() -> str:
     parts = ["# Methods", "Everyone who takes part in `mccpo benchmark`."]
     by_kind: dict[str, list[str]] = {}
     for name in method_names():
-        by_kind.setdefault(methods.entrant(name).kind, []).append(name)
-    for kind, found in by_kind.items():
-        rows = [[f"[{method_label(name)}]({name}.md)", f"`{name}`", _told(name).first] for name in found]
+        by_kind.setdefault(METHODS[name].kind, []).append(name)
+    for kind, names in by_kind.items():
+        rows = [[f"[{method_label(name)}]({name}.md)", f"`{name}`", _about(name).first] for name in names]
         parts.append(f"## {_KINDS[kind]}\n\n" + table(["method", "name", "what it is"], rows))
     return "\n\n".join(parts) + "\n"
 
 
-def _environment_index(found: Mapping[str, str]) -> str:
+def _environment_index(texts: Mapping[str, str]) -> str:
     """Each environment with the first paragraph of its page."""
     rows = []
-    for name in environments.OURS:
-        first = found[f"environments/{name}.md"].split("\n\n")[1]
+    for name in FULL:
+        first = texts[f"environments/{name}.md"].split("\n\n")[1]
         rows.append([f"[{name}]({name}.md)", first.replace("\n", " ")])
     suites = [
         f"- `--suite {name}`: {', '.join(suite.environments)}; {suite.seeds} seeds of {suite.steps:,} steps"
-        for name, suite in environments.SUITES.items()
+        for name, suite in SUITES.items()
     ]
-    told = "Where `mccpo benchmark` compares methods."
-    return "\n\n".join(["# Environments", told, table(["environment", "what it is"], rows), "\n".join(suites)]) + "\n"
+    intro = "Where `mccpo benchmark` compares methods."
+    return "\n\n".join(["# Environments", intro, table(["environment", "what it is"], rows), "\n".join(suites)]) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:

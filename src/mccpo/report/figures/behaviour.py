@@ -1,4 +1,4 @@
-"""The figure of what a tutor does: mastery of every concept over an episode, what is ready, what is taught.
+"""The figure of what a policy does: mastery of every concept over an episode, what is ready, what is taught.
 
 It is drawn by hand rather than by matplotlib: runs of equal colour are one rectangle each, in whole numbers of steps
 and concepts, so that a map of a hundred concepts stays a few kilobytes and sharp at any size.
@@ -6,7 +6,7 @@ and concepts, so that a map of a hundred concepts stays a few kilobytes and shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,8 +16,8 @@ from mccpo.report import numbers
 from mccpo.report.figures.drawing import INK, MUTED
 from mccpo.report.figures.panels import Group, Legend, Panel
 from mccpo.report.markup import Html, el, join
-from mccpo.report.tables.supplement import Conduct
 from mccpo.report.vocabulary import method_label
+from mccpo.runs.results import Behaviour
 
 _WIDTH, _RIGHT, _TOP, _BOTTOM = 281.0, 8.0, 4.0, 30.0  # the width is that of the other panels, so letters match
 _ROW, _LEAST_ROW, _TALLEST = 10.0, 2.6, 225.0
@@ -31,18 +31,18 @@ _FULL_BAR = 0.62  # of the height of a row
 _PALE, _DARK = np.array([0.972, -0.003, -0.008]), np.array([0.315, -0.018, -0.105])
 
 
-def conduct(found: dict[str, Conduct], names: Iterator[str]) -> Group | None:
-    """What each method's tutor does, one panel each, all on the same scales."""
-    if not found:
+def behaviour(by_method: Mapping[str, Behaviour] | None, names: Iterator[str]) -> Group | None:
+    """What each method's policy does, one panel each, all on the same scales."""
+    if not by_method:
         return None
-    rows = _shown(list(found.values()))
-    steps = max(one.steps for one in found.values())
-    panels = tuple(_panel(method, one, rows, steps, next(names)) for method, one in found.items())
-    return Group("What the tutor does", " ".join(_note(found, rows)), panels, _legend())
+    rows = _shown(list(by_method.values()))
+    steps = max(done.steps for done in by_method.values())
+    panels = tuple(_panel(method, done, rows, steps, next(names)) for method, done in by_method.items())
+    concepts = len(next(iter(by_method.values())).concepts)
+    return Group("What the tutor does", " ".join(_note(concepts, rows)), panels, _legend())
 
 
-def _note(found: dict[str, Conduct], rows: Int[np.ndarray, " shown"]) -> list[str]:
-    concepts = len(next(iter(found.values())).concepts)
+def _note(concepts: int, rows: Int[np.ndarray, " shown"]) -> list[str]:
     left_out = f"{concepts - len(rows)} of {concepts} concepts, hardly ever ready or taught, are left out."
     return [
         "Each row is a concept, prerequisites below what needs them, and time runs to the right.",
@@ -52,35 +52,35 @@ def _note(found: dict[str, Conduct], rows: Int[np.ndarray, " shown"]) -> list[st
     ]
 
 
-def _shown(found: list[Conduct]) -> Int[np.ndarray, " shown"]:
+def _shown(behaviours: list[Behaviour]) -> Int[np.ndarray, " shown"]:
     """The concepts to show: all, or of many those that under some method become ready, or are taught, the most."""
-    lessons = np.max([one.chosen.sum(axis=0) for one in found], axis=0)
+    lessons = np.max([done.chosen.sum(axis=0) for done in behaviours], axis=0)
     if len(lessons) <= _MANY:
         return np.arange(len(lessons))
-    ready = np.max([one.ready.max(axis=0) for one in found], axis=0)
+    ready = np.max([done.ready.max(axis=0) for done in behaviours], axis=0)
     part = np.flatnonzero((ready >= 0.5) | (lessons >= 0.5))
     return np.sort(part[np.argsort(-lessons[part], kind="stable")][:_MOST_ROWS])
 
 
-def _panel(method: str, one: Conduct, rows: Int[np.ndarray, " shown"], steps: int, name: str) -> Panel:
-    lessons = one.chosen.sum(axis=0)
+def _panel(method: str, done: Behaviour, rows: Int[np.ndarray, " shown"], steps: int, name: str) -> Panel:
+    lessons = done.chosen.sum(axis=0)
     most = int(lessons.argmax())
     caption = (
-        f"most taught: {_short(one.concepts[most])}, {numbers.share(float(lessons[most]) / one.steps)} of the steps; "
-        f"ready at the end: {round(float(one.ready[-1].sum()), 1):g} of {len(one.concepts)}"
+        f"most taught: {_short(done.concepts[most])}, {numbers.share(float(lessons[most]) / done.steps)} of the steps; "
+        f"ready at the end: {round(float(done.ready[-1].sum()), 1):g} of {len(done.concepts)}"
     )
-    described = f"What {method_label(method)} does over {one.steps} steps; {caption}"
-    return Panel(method_label(method), caption, _map(one, rows, steps, name, described))
+    described = f"What {method_label(method)} does over {done.steps} steps; {caption}"
+    return Panel(method_label(method), caption, _map(done, rows, steps, name, described))
 
 
-def _map(one: Conduct, rows: Int[np.ndarray, " shown"], steps: int, name: str, described: str) -> Html:
-    labels = [one.concepts[row] for row in rows]
+def _map(done: Behaviour, rows: Int[np.ndarray, " shown"], steps: int, name: str, described: str) -> Html:
+    labels = [done.concepts[row] for row in rows]
     height = max(_LEAST_ROW, min(_ROW, _TALLEST / len(rows)))
     left = 9.0 + _LETTER * max(len(_short(label)) for label in labels)
     across = (_WIDTH - left - _RIGHT) / steps
     bottom = _TOP + height * len(rows)
     # From here on rows go down the page: the last concept comes first.
-    mastery, ready, chosen = (part[:, rows[::-1]].T for part in (one.mastery[1:], one.ready, one.chosen))
+    mastery, ready, chosen = (part[:, rows[::-1]].T for part in (done.mastery[1:], done.ready, done.chosen))
     to_page = f"translate({left:.5g} {_TOP:g}) scale({across:.5g} {height:.5g})"
     return el(
         "svg",
@@ -143,10 +143,10 @@ def _side(labels: list[str], left: float, height: float) -> Html:
             _short(label),
             el("title", label) if _short(label) != label else None,
             x=f"{left - 4:.5g}",
-            y=f"{bottom - height * (place + 0.5) + 2.6:.5g}",
+            y=f"{bottom - height * (row + 0.5) + 2.6:.5g}",
         )
-        for place, label in enumerate(labels)
-        if place % every == 0
+        for row, label in enumerate(labels)
+        if row % every == 0
     ]
     return el("g", *texts, fill=MUTED, font_size="7.5", text_anchor="end")
 

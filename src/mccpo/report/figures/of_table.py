@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
-from mccpo.evaluation.curves import Curves
+from mccpo.evaluation import Curves
 from mccpo.report.figures import outcomes, robustness, tradeoff, training
-from mccpo.report.figures.behaviour import conduct
+from mccpo.report.figures.behaviour import behaviour
 from mccpo.report.figures.panels import Group
-from mccpo.report.results import Results, Setting
+from mccpo.runs.results import Results, Setting
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ def galleries(results: Results, curves: Mapping[str, Curves], name: str) -> list
     names = (f"{name}f{number}" for number in count(1))
     first, *rest = results.settings
     reached, does, trained = _of_setting(first, curves.get(first.name), names)
-    whole = [tradeoff.front(results, names), conduct(results.more.conduct, names)]
-    noise = robustness.noise(results.noise, names)
-    found = [Gallery("", _drawn([outcomes.sweep(results, names), reached, *whole, does, *noise, *trained]))]
+    whole = [tradeoff.front(results, names), behaviour(results.supplement.behaviour, names)]
+    noise = robustness.noise(results.noise or {}, names)
+    shown = [Gallery("", _drawn([outcomes.sweep(results, names), reached, *whole, does, *noise, *trained]))]
     for setting in rest:
-        if setting.name in curves or setting.more.conduct:  # of the others, the tables say all there is
+        if setting.name in curves or setting.supplement.behaviour:  # of the others, the tables say all there is
             reached, does, trained = _of_setting(setting, curves.get(setting.name), names)
-            found.append(Gallery(setting.name, _drawn([reached, does, *trained])))
-    return [gallery for gallery in found if gallery.groups]
+            shown.append(Gallery(setting.name, _drawn([reached, does, *trained])))
+    return [gallery for gallery in shown if gallery.groups]
 
 
 def _of_setting(
@@ -44,7 +44,7 @@ def _of_setting(
 ) -> tuple[Group | None, Group | None, list[Group | None]]:
     """What the policies of one setting reach, what they do, and how their training went."""
     reached = _at(setting, outcomes.final(setting, names))
-    does = _at(setting, conduct(setting.more.conduct, names))
+    does = _at(setting, behaviour(setting.supplement.behaviour, names))
     trained = [] if curves is None else training.figures(setting, curves, names)
     return reached, does, [_at(setting, group) for group in trained]
 

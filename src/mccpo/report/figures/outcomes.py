@@ -10,6 +10,7 @@ from textwrap import fill
 import numpy as np
 from matplotlib.axes import Axes
 
+from mccpo.evaluation import Summary
 from mccpo.report import numbers
 from mccpo.report.figures import drawing
 from mccpo.report.figures.drawing import (
@@ -24,8 +25,8 @@ from mccpo.report.figures.drawing import (
     swatch,
 )
 from mccpo.report.figures.panels import Group, Legend, Panel, legend_of
-from mccpo.report.results import Measured, Results, Setting
 from mccpo.report.vocabulary import method_label, metric_label
+from mccpo.runs.results import Results, Setting
 
 _SWEPT = ("return", "pi_hack", "rhsi")
 _MOST_NAMED = 6  # settings that stand side by side by name
@@ -58,7 +59,7 @@ def final(setting: Setting, names: Iterator[str]) -> Group | None:
 def _final_legend(setting: Setting) -> Legend:
     returns = [row["return"] for row in setting.rows.values() if "return" in row]
     entries = [(swatch(Stroke(drawing.MUTED), line=False, marker=True, hollow=True), "one seed")]
-    if any(len(measured.per_seed) > 1 for measured in returns):
+    if any(len(summary.per_seed) > 1 for summary in returns):
         entries.append((swatch(Stroke(drawing.MUTED, width=2.4), marker=True), "mean with 95 % interval"))
     if any("return" in cells for cells in setting.paper.values()):
         entries.append((swatch(PAPER, marker=True, hollow=True), "paper, mean ± std"))
@@ -69,12 +70,12 @@ def _final_legend(setting: Setting) -> Legend:
 
 
 def _final_row(axes: Axes, place: int, setting: Setting, method: str, style: Stroke) -> None:
-    measured = setting.rows[method]["return"]
-    seeds = len(measured.per_seed)
+    summary = setting.rows[method]["return"]
+    seeds = len(summary.per_seed)
     # Spread over the height in the order of the seeds, so that equal values do not hide one another.
     heights = place + (np.linspace(-0.2, 0.2, seeds) if seeds > 1 else np.zeros(1))
     axes.plot(
-        measured.per_seed,
+        summary.per_seed,
         heights,
         linestyle="",
         marker="o",
@@ -85,9 +86,9 @@ def _final_row(axes: Axes, place: int, setting: Setting, method: str, style: Str
         alpha=0.75,
     )
     if seeds > 1:
-        if measured.ci is not None:
-            axes.plot(measured.ci, [place, place], color=style.colour, linewidth=2.6, solid_capstyle="butt")
-        axes.plot([measured.mean], [place], marker="o", markersize=5.5, color=style.colour)
+        if summary.ci is not None:
+            axes.plot(summary.ci, [place, place], color=style.colour, linewidth=2.6, solid_capstyle="butt")
+        axes.plot([summary.mean], [place], marker="o", markersize=5.5, color=style.colour)
     paper = setting.paper.get(method, {}).get("return")
     if paper is not None:
         axes.errorbar(
@@ -143,11 +144,11 @@ def _sweep_panel(settings: tuple[Setting, ...], methods: list[str], metric: str,
     return Panel(label, caption, draw(plot, name=next(names), describe=f"{label} across settings, {caption}"))
 
 
-def _sweep_line(axes: Axes, cells: list[tuple[float, Measured]], style: Stroke, *, joined: bool) -> None:
+def _sweep_line(axes: Axes, cells: list[tuple[float, Summary]], style: Stroke, *, joined: bool) -> None:
     axes.errorbar(
         [x for x, _ in cells],
-        [measured.mean for _, measured in cells],
-        yerr=[measured.std for _, measured in cells],
+        [summary.mean for _, summary in cells],
+        yerr=[summary.std for _, summary in cells],
         color=style.colour,
         linestyle=style.linestyle if joined else "",
         linewidth=style.width,

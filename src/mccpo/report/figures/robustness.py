@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from mccpo.report.figures import drawing
 from mccpo.report.figures.drawing import draw, stroke
 from mccpo.report.figures.panels import Group, Panel, legend_of
-from mccpo.report.tables.supplement import Noise, NoiseLevel
 from mccpo.report.vocabulary import metric_label
+from mccpo.runs.results import Noise, NoiseLevel
 
 _KINDS = {
     "sigma": ("Noise", "standard deviation σ of the estimate"),
@@ -35,11 +35,11 @@ class _View:
     high: float
 
 
-def noise(found: Noise, names: Iterator[str]) -> list[Group]:
+def noise(by_part: Noise, names: Iterator[str]) -> list[Group]:
     """What is left of the return, and what violations the error lets through, as it grows: one row per kind."""
     note = "The error is in the mastery that the policies see; what is counted is the truth."
     groups = []
-    for environment, kinds in found.items():
+    for part, kinds in by_part.items():
         methods = list(dict.fromkeys(method for levels in kinds.values() for level in levels for method in level.rows))
         panels = [
             _panel(view, kind, methods, next(names))
@@ -47,7 +47,7 @@ def noise(found: Noise, names: Iterator[str]) -> list[Group]:
             for view in _views(levels)
             if any(view.lines.values())
         ]
-        heading = f"When the estimated mastery is wrong{f': {environment}' if environment else ''}"
+        heading = f"When the estimated mastery is wrong{f': {part}' if part else ''}"
         groups.append(Group(heading, note, tuple(panels), legend_of(methods, [], marker=True)))
     return groups
 

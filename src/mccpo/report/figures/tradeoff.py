@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,9 @@ from mccpo.report.figures.drawing import (
     swatch,
 )
 from mccpo.report.figures.panels import Group, Legend, Panel, legend_of
-from mccpo.report.results import PaperPoint, Results
 from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label, metric_label, split_weight, weight_name
+from mccpo.runs.results import FrontPoint, PaperPoint, Results, TradeOff
 
 _SEVERITIES = ("rhsi_ratio", "rhsi_ratio_discounted", "rhsi")
 _APART = 14.0  # least distance of two marks, in dots
@@ -43,14 +43,15 @@ _Lines = dict[str, list[_Point]]
 
 def front(results: Results, names: Iterator[str]) -> Group | None:
     """Return against severity (or against the one budgeted cost) as the budgets tighten."""
-    metric = _axis(results)
+    tradeoff = results.tradeoff or TradeOff({})
+    metric = _axis(results, tradeoff)
     one_budget = metric in [f"J_{cost}" for cost in results.settings[0].budgets]
-    lines = _lines(results, metric)
-    exact = _exact_points(results.front_optimum, metric, one_budget=one_budget)
+    lines = _lines(tradeoff, metric)
+    exact = _exact_points(tradeoff.optimum or (), metric, one_budget=one_budget)
     if not lines and not exact:
         return None
     methods = list(dict.fromkeys([*results.settings[0].rows, *lines]))
-    paper = _paper(results, metric)
+    paper = _paper(results, tradeoff, metric)
     named = _named_line(lines)
     # Against a cost the exact front is straight between its corners, which only plain axes show.
     x = [point.x for points in lines.values() for point in points] + [at for at, _ in exact]
@@ -80,47 +81,47 @@ def front(results: Results, names: Iterator[str]) -> Group | None:
     return Group("Trade-off", note, (Panel(title, caption, svg),), _legend(lines, methods, exact, paper, one_budget))
 
 
-def _axis(results: Results) -> str:
+def _axis(results: Results, tradeoff: TradeOff) -> str:
     """What return is traded against: the budgeted cost when there is one, else how severe the hacking is."""
-    points = [point for line in results.fronts.values() for point in line if "return" in point]
+    points = [point.metrics for line in tradeoff.fronts.values() for point in line if "return" in point.metrics]
     costs = [f"J_{cost}" for cost in results.settings[0].budgets]
-    if len(costs) == 1 and (results.front_optimum or all(costs[0] in point for point in points)):
+    if len(costs) == 1 and (tradeoff.optimum or all(costs[0] in point for point in points)):
         return costs[0]
     known = [metric for metric in (*_SEVERITIES, *costs) if all(metric in point for point in points)]
     return known[0] if known else "rhsi"
 
 
-def _lines(results: Results, metric: str) -> _Lines:
+def _lines(tradeoff: TradeOff, metric: str) -> _Lines:
     """The points of each method from left to right; a sweep over λ, whose every λ is a method, is one line."""
     lines: _Lines = {}
-    for method, points in results.fronts.items():
+    for method, points in tradeoff.fronts.items():
         base, weight = split_weight(method)
         for point in points:
-            if metric in point and "return" in point:  # a level at which nothing could be met has neither
-                mark = weight or (f"{point['kappa']:g}" if "kappa" in point else "")
-                met = point.get("satisfaction_strict", 1.0) >= _EVERY_SEED
+            if metric in point.metrics and "return" in point.metrics:  # where nothing could be met there is neither
+                mark = weight or ("" if point.kappa is None else f"{point.kappa:g}")
+                met = point.metrics.get("satisfaction_strict", 1.0) >= _EVERY_SEED
                 line = lines.setdefault(f"{base}@" + weight_name(base) if weight else method, [])
-                line.append(_Point(point[metric], point["return"], mark, met))
+                line.append(_Point(point.metrics[metric], point.metrics["return"], mark, met))
     return {method: sorted(points, key=lambda point: point.x) for method, points in lines.items()}
 
 
-def _exact_points(points: list[dict[str, float]], metric: str, *, one_budget: bool) -> list[tuple[float, float]]:
+def _exact_points(points: Sequence[FrontPoint], metric: str, *, one_budget: bool) -> list[tuple[float, float]]:
     """The corners of the exact front: by cost, or else in the order in which the budgets grow."""
-    known = [point for point in points if "return" in point]
+    known = [point for point in points if "return" in point.metrics]
     if one_budget:  # an exact optimum that does not state its cost spends its budget
-        at = [(point.get(metric, point.get("budget")), point["return"]) for point in known]
+        at = [(point.metrics.get(metric, point.budget), point.metrics["return"]) for point in known]
         return sorted((x, y) for x, y in at if x is not None)
-    known.sort(key=lambda point: point.get("budget", 0.0))
-    return [(point[metric], point["return"]) for point in known if metric in point]
+    known.sort(key=lambda point: point.budget or 0.0)
+    return [(point.metrics[metric], point.metrics["return"]) for point in known if metric in point.metrics]
 
 
-def _paper(results: Results, metric: str) -> list[PaperPoint]:
+def _paper(results: Results, tradeoff: TradeOff, metric: str) -> list[PaperPoint]:
     """The paper's points: those the results name, else those of its table."""
     rows = results.settings[0].paper.values()
-    found = results.paper_points or tuple(
+    points = tradeoff.paper or tuple(
         PaperPoint("", {name: cell.mean for name, cell in cells.items()}) for cells in rows
     )
-    return [point for point in found if metric in point.values and "return" in point.values]
+    return [point for point in points if metric in point.metrics and "return" in point.metrics]
 
 
 def _named_line(lines: _Lines) -> str:
@@ -153,20 +154,20 @@ def _line(axes: Axes, points: list[_Point], style: Stroke) -> None:
 
 def _marks(axes: Axes, points: list[_Point], colour: str, *, above: bool) -> None:
     """Writes what tells points apart beside them, passing over those that would cover the one before."""
-    place, align = ((-5, 4), "right") if above else ((6, -11), "left")
+    offset, align = ((-5, 4), "right") if above else ((6, -11), "left")
     axes.get_xlim(), axes.get_ylim()  # has the limits worked out, on which distances on the page depend
     last = None
     for point in points:
         here = axes.transData.transform((point.x, point.y))
         if last is None or np.hypot(*(here - last)) > _APART:
             at = (point.x, point.y)
-            axes.annotate(point.mark, at, place, textcoords="offset points", ha=align, fontsize=7.5, color=colour)
+            axes.annotate(point.mark, at, offset, textcoords="offset points", ha=align, fontsize=7.5, color=colour)
             last = here
 
 
 def _paper_points(axes: Axes, points: list[PaperPoint], metric: str) -> None:
     for point in points:
-        at = (point.values[metric], point.values["return"])
+        at = (point.metrics[metric], point.metrics["return"])
         axes.plot(*at, linestyle="", marker="d", markersize=6, color=PAPER.colour, markerfacecolor="white", zorder=5)
         axes.annotate(point.label, at, (6, -2.5), textcoords="offset points", fontsize=7.5, color=PAPER.colour)
 
@@ -199,11 +200,11 @@ def _said(lines: _Lines, named: str, *, log: bool) -> list[str]:
 
 def _dominated(lines: _Lines, paper: list[PaperPoint], metric: str) -> list[str]:
     """How many of the points that the results name one of ours is at least as good as in both respects."""
-    named = [point.values for point in paper if point.label]
+    named = [point.metrics for point in paper if point.label]
     if not named or OUR_METHOD not in lines:
         return []
     ours = [point for point in lines[OUR_METHOD] if point.met]
-    beaten = sum(any(point.y >= one["return"] and point.x <= one[metric] for point in ours) for one in named)
+    beaten = sum(any(point.y >= theirs["return"] and point.x <= theirs[metric] for point in ours) for theirs in named)
     return [
         f"{method_label(OUR_METHOD)}, with its budgets met, is at least as good in both respects as "
         f"{beaten or 'none'} of the paper's {len(named)} points."

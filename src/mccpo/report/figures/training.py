@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from mccpo.evaluation.curves import Curves
+from mccpo.evaluation import Curves
 from mccpo.report import numbers
 from mccpo.report.figures import drawing
 from mccpo.report.figures.drawing import BUDGET, OPTIMUM, Stroke, draw, stroke
 from mccpo.report.figures.panels import Group, Panel, legend_of
-from mccpo.report.results import Setting
 from mccpo.report.vocabulary import RATES, in_order, method_label, metric_label, split_variant, split_weight
+from mccpo.runs.results import Setting
 
 _MOST_POINTS = 250  # more would not show on a panel, and each costs bytes in every band
 _DECADES_FOR_LOG = 2.0
@@ -40,15 +40,15 @@ def figures(setting: Setting, curves: Curves, names: Iterator[str]) -> list[Grou
         progress = [metric for metric in progress if metric != "frontier_events"]
     duals = in_order(metric for metric in curves.metrics() if metric.startswith(("lambda_", "J_")))
     duals.sort(key=lambda metric: not metric.startswith("lambda_"))
-    found = [
+    groups = [
         _group("During training", " ".join([*_thinning(curves), *twins, *left_out]), setting, shown, progress, names)
     ]
     if ablates:
-        found.append(_ablation(setting, replace(curves, values=ablated), names))
+        groups.append(_ablation(setting, replace(curves, values=ablated), names))
     note = "A multiplier rises while its cost is over budget and settles once the budget holds."
     moves = any(metric.startswith("lambda_") for metric in duals)
-    found.append(_group("Multipliers and costs", note if moves else "", setting, shown, duals, names))
-    return found
+    groups.append(_group("Multipliers and costs", note if moves else "", setting, shown, duals, names))
+    return groups
 
 
 def _ablation(setting: Setting, curves: Curves, names: Iterator[str]) -> Group:
@@ -62,7 +62,7 @@ def _ablation(setting: Setting, curves: Curves, names: Iterator[str]) -> Group:
 
     def plot(axes: Axes) -> None:
         axes.axhline(0.0, color=drawing.MUTED, linewidth=0.9)
-        _band(axes, curves.episodes, gained, stroke(_ABLATED[0], list(_ABLATED)), log=False)
+        _band(axes, curves.trained, gained, stroke(_ABLATED[0], list(_ABLATED)), log=False)
         axes.set(xlabel=f"Training {curves.unit}", ylabel="Return, with − without")
         axes.margins(x=0.01)
         drawing.plain_ticks(axes, x=True, y=True)
@@ -77,29 +77,29 @@ def _group(
     heading: str, note: str, setting: Setting, curves: Curves, metrics: list[str], names: Iterator[str]
 ) -> Group:
     panels = [_curve_panel(setting, curves, metric, names) for metric in metrics]
-    kept = tuple(panel for panel in panels if panel is not None)
-    return Group(heading, note, kept, legend_of(list(curves.values), _references(setting, metrics)))
+    drawn = tuple(panel for panel in panels if panel is not None)
+    return Group(heading, note, drawn, legend_of(list(curves.values), _references(setting, metrics)))
 
 
 def _without_sweeps(curves: Curves) -> tuple[Curves, list[str]]:
     """The curves without the methods of a sweep over weights, where all of them would be too many to tell apart."""
-    kept = {method: values for method, values in curves.values.items() if not split_weight(method)[1]}
-    if len(curves.values) <= _MOST_METHODS or not kept:
+    single = {method: values for method, values in curves.values.items() if not split_weight(method)[1]}
+    if len(curves.values) <= _MOST_METHODS or not single:
         return curves, []
-    return replace(curves, values=kept), [f"The {len(curves.values) - len(kept)} methods of sweeps are left out."]
+    return replace(curves, values=single), [f"The {len(curves.values) - len(single)} methods of sweeps are left out."]
 
 
 def _distinct(curves: Curves) -> tuple[dict[str, Mapping[str, NDArray[np.floating]]], list[str]]:
     """The methods whose curves are not the very same as another's, and a sentence for each that was left out."""
-    kept: dict[str, Mapping[str, NDArray[np.floating]]] = {}
+    distinct: dict[str, Mapping[str, NDArray[np.floating]]] = {}
     twins: dict[str, list[str]] = {}
     for method, values in curves.values.items():
-        twin = next((other for other, theirs in kept.items() if _same(values, theirs)), None)
+        twin = next((other for other, theirs in distinct.items() if _same(values, theirs)), None)
         if twin is None:
-            kept[method] = values
+            distinct[method] = values
         else:
             twins.setdefault(twin, []).append(method_label(method))
-    return kept, [
+    return distinct, [
         f"{' and '.join(others)} trained exactly as {method_label(method)} did: their lines are one."
         for method, others in twins.items()
     ]
@@ -124,7 +124,7 @@ def _curve_panel(setting: Setting, curves: Curves, metric: str, names: Iterator[
 
     def plot(axes: Axes) -> None:
         for method, values in lines.items():
-            _band(axes, curves.episodes, values, stroke(method, list(curves.values)), log=log)
+            _band(axes, curves.trained, values, stroke(method, list(curves.values)), log=log)
         for value, style in references:
             axes.axhline(value, color=style.colour, linestyle=style.linestyle, linewidth=style.width)
         axes.set(xlabel=f"Training {curves.unit}", ylabel=label)
@@ -151,8 +151,8 @@ def _has_multipliers(setting: Setting, method: str, metrics: Mapping[str, NDArra
     return moved or any(metric.startswith("lambda_") for metric in setting.rows.get(method, {}))
 
 
-def _band(axes: Axes, episodes: NDArray[np.generic], values: NDArray[np.float64], style: Stroke, *, log: bool) -> None:
-    at = _thinned(len(episodes))
+def _band(axes: Axes, trained: NDArray[np.generic], values: NDArray[np.float64], style: Stroke, *, log: bool) -> None:
+    at = _thinned(len(trained))
     shown = np.where(np.isfinite(values).all(axis=0), values, np.nan)[:, at]
     if log:  # mean − std falls below zero there, so the band is that of the quartiles
         low, middle, high = np.quantile(shown, [0.25, 0.5, 0.75], axis=0)
@@ -160,7 +160,7 @@ def _band(axes: Axes, episodes: NDArray[np.generic], values: NDArray[np.float64]
         middle = shown.mean(axis=0)
         spread = shown.std(axis=0, ddof=1) if len(shown) > 1 else np.zeros_like(middle)
         low, high = middle - spread, middle + spread
-    x = np.asarray(episodes, dtype=np.float64)[at]
+    x = np.asarray(trained, dtype=np.float64)[at]
     if len(shown) > 1:
         axes.fill_between(x, low, high, color=style.colour, alpha=0.16, linewidth=0)
     axes.plot(x, middle, color=style.colour, linestyle=style.linestyle, linewidth=style.width)
@@ -194,5 +194,5 @@ def _thinned(points: int) -> NDArray[np.intp]:
 
 
 def _thinning(curves: Curves) -> list[str]:
-    points = len(curves.episodes)
+    points = len(curves.trained)
     return [f"Shown at {_MOST_POINTS} of {points:,} points, evenly spaced."] if points > _MOST_POINTS else []

@@ -7,22 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.evaluation.curves import Curves
+from mccpo.evaluation import Curves
 from mccpo.report import numbers
 from mccpo.report.figures.of_table import Gallery, galleries
 from mccpo.report.figures.panels import Group
 from mccpo.report.markup import Html, el, join
-from mccpo.report.results import Results, Setting
 from mccpo.report.tables import from_logs
 from mccpo.report.tables import html_tables as tables
-from mccpo.report.tables.cells import infeasible_details
+from mccpo.report.tables.cells import unmet_details
 from mccpo.report.tables.finding import finding, tally
-from mccpo.report.tables.supplement import Infeasible, Supplement
+from mccpo.report.tables.metrics import executed_metrics, variant_metrics
 from mccpo.report.vocabulary import meanings
+from mccpo.runs.results import Facts, Results, Setting, Supplement, UnmetBudgets
 
 _MOST_OPEN = 4  # settings, beyond which the tables of all but the first are folded away
 TrainingCurves: TypeAlias = Curves | Mapping[str, Curves] | None
@@ -45,36 +45,32 @@ _PAGE = """<!DOCTYPE html>
 
 def write_report(
     path: str | Path,
-    results: Sequence[Mapping[str, Any]],
+    results: Sequence[Results],
     curves: Sequence[TrainingCurves],
     *,
-    manifest: Mapping[str, Any] | None,
+    manifest: Facts | None,
 ) -> None:
     """Writes the report on `results` to one self-contained HTML file.
 
-    Each of `results` is the JSON of `compare` or `reproduce` and becomes a section, with the training curves at the
-    same place in `curves`: those of the table, or those of its settings by name (parts that are no setting are not
-    drawn), or `None`. `manifest` tells how the results were made, and is shown at the end. The file needs no network
-    and no script.
+    Each of `results` becomes a section, with the training curves at the same place in `curves`: those of the table, or
+    those of its settings by name (parts that are no setting are not drawn), or `None`. `manifest` tells how the results
+    were made, and is shown at the end. The file needs no network and no script.
     """
     files.write_text(path, render(results, curves, manifest=manifest))
 
 
-def render(
-    results: Sequence[Mapping[str, Any]], curves: Sequence[TrainingCurves], *, manifest: Mapping[str, Any] | None
-) -> str:
+def render(results: Sequence[Results], curves: Sequence[TrainingCurves], *, manifest: Facts | None) -> str:
     """The text of the report; `write_report` puts it in a file."""
     if not results or len(results) != len(curves):
         raise InputError(
             f"{len(results)} results with {len(curves)} curves",
             fix="give at least one result, and curves or None for each",
         )
-    parsed = [Results.parse(raw) for raw in results]
-    names = [f"s{place}-{_slug(part.table)}" for place, part in enumerate(parsed, start=1)]
-    heading = "h1" if len(parsed) == 1 else "h2"
-    sections = [_section(*part, heading) for part in zip(parsed, curves, names, strict=True)]
-    title = parsed[0].title if len(parsed) == 1 else "Constrained tutoring policies: results"
-    header = None if len(parsed) == 1 else el("header", el("h1", title), _contents(parsed, names))
+    names = [f"s{number}-{_slug(table.table)}" for number, table in enumerate(results, start=1)]
+    heading = "h1" if len(results) == 1 else "h2"
+    sections = [_section(*section, heading) for section in zip(results, curves, names, strict=True)]
+    title = results[0].title if len(results) == 1 else "Constrained tutoring policies: results"
+    header = None if len(results) == 1 else el("header", el("h1", title), _contents(results, names))
     return page(title, join(header, el("main", *sections), _footer(manifest), between="\n"))
 
 
@@ -87,7 +83,7 @@ def page(title: str, body: Html) -> str:
 def _section(results: Results, curves: TrainingCurves, name: str, heading: str) -> Html:
     parts: list[Html | None] = [
         el(heading, results.title),
-        *(_infeasible(where, one) for where, one in results.infeasible),
+        *(_unmet(where, unmet) for where, unmet in results.unmet),
         el("p", finding(results), class_="finding"),
         _paragraph(tally(results.settings), "tally"),
         _paragraph(results.environment, "environment"),
@@ -95,10 +91,10 @@ def _section(results: Results, curves: TrainingCurves, name: str, heading: str) 
         _requirements(results),
     ]
     many = len(results.settings) > _MOST_OPEN
-    for place, setting in enumerate(results.settings, start=1):
-        told = _setting(setting, f"{name}t{place}")
-        parts += [el("details", el("summary", setting.name), *told)] if many and place > 1 else told
-    parts += [*_supplement(results.more, ""), from_logs.section(results.data), tables.tests_table(results)]
+    for number, setting in enumerate(results.settings, start=1):
+        shown = _setting(setting, f"{name}t{number}")
+        parts += [el("details", el("summary", setting.name), *shown)] if many and number > 1 else shown
+    parts += [*_supplement(results.supplement, ""), from_logs.section(results.data), tables.tests_table(results.tests)]
     if results.notes:
         parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
     parts += [_gallery(gallery) for gallery in galleries(results, _by_setting(results, curves), name)]
@@ -118,42 +114,44 @@ def _by_setting(results: Results, curves: TrainingCurves) -> dict[str, Curves]:
     if len(results.settings) == 1:
         alone = next(iter(curves.values())) if len(curves) == 1 else curves.get(results.table)
         return {} if alone is None else {results.settings[0].name: alone}
-    named = {part: [one.name for one in results.settings if f"{one.name} ".startswith(f"{part} ")] for part in curves}
-    return {settings[0]: curves[part] for part, settings in named.items() if settings}
+    names = [setting.name for setting in results.settings]
+    sharing = {part: [name for name in names if f"{name} ".startswith(f"{part} ")] for part in curves}
+    return {settings[0]: curves[part] for part, settings in sharing.items() if settings}
 
 
 def _setting(setting: Setting, name: str) -> list[Html | None]:
     footnotes = tables.Footnotes(name)
-    table = tables.main_table(setting, footnotes, setting.metrics) if setting.metrics else None
-    variants = None
-    if setting.variants:
-        variants = el(
+    executed, variants = executed_metrics(setting), variant_metrics(setting)
+    table = tables.main_table(setting, footnotes, executed) if executed else None
+    folded = None
+    if variants:
+        folded = el(
             "details",
             el("summary", "Before the filter, and of the last iterate"),
-            tables.main_table(setting, footnotes, setting.variants),
+            tables.main_table(setting, footnotes, variants),
         )
     heading = el("h3", setting.name) if setting.name else None
-    return [heading, table, footnotes.listing(), variants, *_supplement(setting.more, setting.name)]
+    return [heading, table, footnotes.listing(), folded, *_supplement(setting.supplement, setting.name)]
 
 
-def _supplement(more: Supplement, setting: str) -> list[Html | None]:
+def _supplement(supplement: Supplement, setting: str) -> list[Html | None]:
     parts = {
-        "Release certificate": tables.certificate_table(more.certificate),
-        "By group of learners": tables.groups_table(more.groups),
+        "Release certificate": tables.certificate_table(supplement.certificate),
+        "By group of learners": tables.groups_table(supplement.groups or {}),
     }
     at = f" at {setting}" if setting else ""
     return [join(el("h3", heading + at), part) for heading, part in parts.items() if part is not None]
 
 
-def _infeasible(where: str, found: Infeasible) -> Html:
+def _unmet(where: str, unmet: UnmetBudgets) -> Html:
     """Budgets that cannot be met, before anything else: no number below it means what it seems to."""
-    verdict = "could be met, but were not." if found.feasible else "cannot be met."
-    told = [el("b", f"The budgets{f' at {where}' if where else ''} {verdict} "), _sentence(found.what)]
-    details = infeasible_details(found)
+    verdict = "could be met, but were not." if unmet.feasible else "cannot be met."
+    heading = el("b", f"The budgets{f' at {where}' if where else ''} {verdict} ")
+    details = unmet_details(unmet)
     return el(
         "div",
-        el("p", *told),
-        el("p", el("b", "What would help: "), _sentence(found.fix)) if found.fix else None,
+        el("p", heading, _sentence(unmet.what)),
+        el("p", el("b", "What would help: "), _sentence(unmet.fix)) if unmet.fix else None,
         el("p", details, class_="note") if details else None,
         class_="infeasible",
         role="note",
@@ -203,23 +201,24 @@ def _seeds(setting: Setting) -> Html:
 
 
 def _glossary(results: Results) -> Html:
-    metrics = [metric for setting in results.settings for metric in [*setting.metrics, *setting.variants]]
-    supplements = [results.more, *(setting.more for setting in results.settings)]
-    by_group = [groups for more in supplements for groups in more.groups.values()]
+    settings = results.settings
+    metrics = [name for setting in settings for name in [*executed_metrics(setting), *variant_metrics(setting)]]
+    supplements = [results.supplement, *(setting.supplement for setting in settings)]
+    by_group = [groups for supplement in supplements for groups in (supplement.groups or {}).values()]
     metrics += [metric for groups in by_group for cells in groups.values() for metric in cells]
     pairs = [el("div", el("dt", label), el("dd", meaning)) for label, meaning in meanings(metrics)]
     return el("details", el("summary", "What the metrics mean"), el("dl", *pairs, class_="glossary"))
 
 
-def _contents(parsed: Sequence[Results], names: Sequence[str]) -> Html:
+def _contents(results: Sequence[Results], names: Sequence[str]) -> Html:
     items = [
-        el("li", el("a", part.title, href=f"#{name}"), el("span", finding(part)))
-        for part, name in zip(parsed, names, strict=True)
+        el("li", el("a", table.title, href=f"#{name}"), el("span", finding(table)))
+        for table, name in zip(results, names, strict=True)
     ]
     return el("nav", el("ol", *items), aria_label="Contents")
 
 
-def _footer(manifest: Mapping[str, Any] | None) -> Html | None:
+def _footer(manifest: Facts | None) -> Html | None:
     if not manifest:
         return None
     pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", _plain(value))) for key, value in manifest.items()]

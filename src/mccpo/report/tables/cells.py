@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from mccpo.evaluation import Summary
 from mccpo.report import numbers
-from mccpo.report.results import Measured, Reported
-from mccpo.report.tables.supplement import Certificate, Infeasible
 from mccpo.report.vocabulary import SHARES_OF_SEEDS, method_label, split_variant
+from mccpo.runs.results import Certificate, Reported, UnmetBudgets
 
 
-def measured_text(metric: str, measured: Measured, *, tight: bool = False) -> str:
+def measured_text(metric: str, summary: Summary, *, tight: bool = False) -> str:
     """One of our numbers: a count of seeds for what a seed does or does not do, mean ± std otherwise."""
     if split_variant(metric)[0] in SHARES_OF_SEEDS:
-        return numbers.of_seeds(measured.per_seed) or numbers.share(measured.mean)
-    return numbers.with_spread(measured.mean, measured.shown_std, tight=tight)
+        return numbers.of_seeds(summary.per_seed) or numbers.share(summary.mean)
+    return numbers.with_spread(summary.mean, summary.shown_std, tight=tight)
 
 
 def reported_text(metric: str, reported: Reported, *, tight: bool = False) -> str:
@@ -29,17 +29,17 @@ def optimum_text(metric: str, value: float) -> str:
     return numbers.short(value)
 
 
-def infeasible_details(found: Infeasible) -> str:
+def unmet_details(unmet: UnmetBudgets) -> str:
     """The numbers behind budgets that cannot be met, where the results give them."""
-    least = ", ".join(f"{cost} {numbers.short(value)}" for cost, value in found.least.items())
-    parts = [
-        f"in conflict: {', '.join(found.conflict)}" if found.conflict else "",
+    least = ", ".join(f"{cost} {numbers.short(value)}" for cost, value in unmet.least.items())
+    clauses = [
+        f"in conflict: {', '.join(unmet.conflict)}" if unmet.conflict else "",
         f"least that can be reached: {least}" if least else "",
     ]
-    if found.scale and not found.feasible:
-        parts.append(f"all budgets would be reachable at {numbers.short(found.scale)} times their size")
-    told = "; ".join(part for part in parts if part)
-    return f"{told[:1].upper()}{told[1:]}." if told else ""
+    if unmet.scaling and not unmet.feasible:
+        clauses.append(f"all budgets would be reachable at {numbers.short(unmet.scaling)} times their size")
+    sentence = "; ".join(clause for clause in clauses if clause)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -57,11 +57,11 @@ def certificate_text(certificate: Certificate) -> str:
 def _about(certificate: Certificate) -> str:
     """Which policies were certified, and how: a table can show the certificate of a part that has no rows in it."""
     error, episodes = certificate.estimation_error, certificate.episodes
-    told = [
+    phrases = [
         method_label(certificate.method) if certificate.method else "",
         f"of {certificate.part}" if certificate.part else "",
         "" if episodes is None else f"in {episodes:,.0f} fresh episodes",
         f"with mastery seen with an error of σ = {numbers.short(error)}" if error else "",
     ]
-    words = " ".join(part for part in told if part)
+    words = " ".join(phrase for phrase in phrases if phrase)
     return f" ({words})" if words else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from mccpo.report import numbers
-from mccpo.report.results import Measured, Results, Setting
 from mccpo.report.vocabulary import VERDICTS, method_label
+from mccpo.runs.results import Results, Setting
 
 OUR_METHOD = "mc-cpo"
 _WHOLE = 1.0 - 1e-6  # the share of the optimum from which on the rest is rounding
@@ -91,7 +91,7 @@ def _more(ratio: float, setting: Setting, most: str = "") -> str:
 
 
 def _met(setting: Setting, method: str) -> tuple[int, int, str] | None:
-    row: dict[str, Measured] = setting.rows.get(method, {})
+    row = setting.rows.get(method, {})
     for metric, remark in (("satisfaction_strict", ""), ("satisfaction", " (within 10 %)")):
         if metric in row and numbers.of_seeds(row[metric].per_seed) is not None:
             return round(sum(row[metric].per_seed)), len(row[metric].per_seed), remark

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mccpo.evaluation import Summary, Welch
 from mccpo.report import numbers
 from mccpo.report.markup import Html, el, join
-from mccpo.report.results import Measured, Results, Setting, Verdict
 from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
-from mccpo.report.tables.supplement import Certificate
+from mccpo.report.tables.metrics import executed_metrics, variant_metrics
 from mccpo.report.vocabulary import HIGHER_IS_BETTER, VERDICTS, in_order, method_label, metric_label
+from mccpo.runs.results import Certificate, Groups, Setting, Verdict
 
 
 class Footnotes:
@@ -61,42 +62,40 @@ def seeds_table(setting: Setting) -> Html:
     """Every value of every seed, with the interval of the mean and the interquartile mean."""
     entries = [
         (metric, method, setting.rows[method][metric])
-        for metric in [*setting.metrics, *setting.variants]
+        for metric in [*executed_metrics(setting), *variant_metrics(setting)]
         for method in setting.rows
         if metric in setting.rows[method]
     ]
-    seeds = max(len(measured.per_seed) for _, _, measured in entries)
+    seeds = max(len(summary.per_seed) for _, _, summary in entries)
     names = ["Metric", "Method", "Mean", "Std", "95 % interval", "IQM", *(f"Seed {seed}" for seed in range(seeds))]
     body, previous = [], None
-    for metric, method, measured in entries:
+    for metric, method, summary in entries:
         first = metric_label(metric) if metric != previous else ""
-        shown = [method_label(method), *_statistics(measured), *(numbers.exact(value) for value in measured.per_seed)]
+        shown = [method_label(method), *_statistics(summary), *(numbers.exact(value) for value in summary.per_seed)]
         body.append(el("tr", el("th", first, scope="row"), *(el("td", text) for text in shown)))
         previous = metric
     head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
     return _scrolling(el("table", head, el("tbody", *body), class_="seeds"))
 
 
-def tests_table(results: Results) -> Html | None:
+def tests_table(tests: Mapping[str, Welch]) -> Html | None:
     """Welch's tests between methods."""
-    if not results.tests:
+    if not tests:
         return None
     head = el("tr", *(el("th", name, scope="col") for name in ("Welch's test", "Means", "t", "p", "Cohen's d")))
     rows = []
-    for name, test in results.tests.items():
-        means = " and ".join(numbers.number(float(mean)) for mean in test.get("means") or ())
-        t, p, d = (test.get(key) for key in ("t", "p", "cohens_d"))
+    for name, test in tests.items():
         shown = [
-            means or "–",
-            "undefined: no spread" if t is None else numbers.number(float(t)),
-            "–" if p is None else numbers.p_value(float(p)),
-            "–" if d is None else numbers.number(float(d)),
+            " and ".join(numbers.number(mean) for mean in test.means) or "–",
+            "undefined: no spread" if test.t is None else numbers.number(test.t),
+            "–" if test.p is None else numbers.p_value(test.p),
+            "–" if test.cohens_d is None else numbers.number(test.cohens_d),
         ]
         rows.append(el("tr", el("th", name, scope="row"), *(el("td", text) for text in shown)))
     return _scrolling(el("table", el("thead", head), el("tbody", *rows)))
 
 
-def groups_table(groups: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Html | None:
+def groups_table(groups: Mapping[str, Groups]) -> Html | None:
     """How each method serves each group of learners, the group it serves worst marked metric by metric."""
     metrics = in_order(metric for rows in groups.values() for cells in rows.values() for metric in cells)
     if not metrics:
@@ -105,13 +104,13 @@ def groups_table(groups: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Htm
     body = []
     for method, rows in groups.items():
         worst = {metric: _worst(rows, metric) for metric in metrics}
-        for place, (group, cells) in enumerate(rows.items()):
+        for row, (group, cells) in enumerate(rows.items()):
             shown = [_group_cell(cells.get(metric), worst=group in worst[metric]) for metric in metrics]
-            name = el("th", method_label(method) if place == 0 else "", scope="row")
-            body.append(el("tr", name, el("td", group), *shown, class_="first" if place == 0 else None))
+            name = el("th", method_label(method) if row == 0 else "", scope="row")
+            body.append(el("tr", name, el("td", group), *shown, class_="first" if row == 0 else None))
     table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups")
-    told = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
-    return join(told, _scrolling(table))
+    legend = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
+    return join(legend, _scrolling(table))
 
 
 def certificate_table(certificate: Certificate | None) -> Html | None:
@@ -128,10 +127,11 @@ def certificate_table(certificate: Certificate | None) -> Html | None:
         values = (bound.mean, bound.bound, bound.budget)
         cells = [el("td", "–" if value is None else numbers.number(value)) for value in values]
         rows.append(el("tr", el("th", label, scope="row"), el("td", _passes(bound.passed)), *cells))
-    told = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
+    verdict = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
     table = el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="certificate")
-    why = f"{metric_label('prerequisite_violation_rate')}: {certificate.reason}."
-    return join(told, _scrolling(table), el("p", why, class_="note") if certificate.reason else None)
+    reason = "" if certificate.prerequisite is None else certificate.prerequisite.reason
+    why = f"{metric_label('prerequisite_violation_rate')}: {reason}."
+    return join(verdict, _scrolling(table), el("p", why, class_="note") if reason else None)
 
 
 def verdict_mark(verdict: Verdict) -> Html:
@@ -140,10 +140,10 @@ def verdict_mark(verdict: Verdict) -> Html:
 
 
 def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> Html:
-    measured = setting.rows.get(method, {}).get(metric)
+    summary = setting.rows.get(method, {}).get(metric)
     paper = setting.paper.get(method, {}).get(metric)
     verdict = setting.verdicts.get(method, {}).get(metric)
-    lines = [el("span", "–" if measured is None else measured_text(metric, measured), class_="ours")]
+    lines = [el("span", "–" if summary is None else measured_text(metric, summary), class_="ours")]
     if paper is not None:
         lines.append(el("span", f"paper {reported_text(metric, paper)}", class_="paper"))
     if verdict is not None:
@@ -151,7 +151,7 @@ def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> H
     return el("td", *lines)
 
 
-def _worst(rows: Mapping[str, Mapping[str, float]], metric: str) -> set[str]:
+def _worst(rows: Groups, metric: str) -> set[str]:
     """The groups with the worst value of a metric; none where all are served alike."""
     values = {group: cells[metric] for group, cells in rows.items() if metric in cells}
     if len(set(values.values())) < 2:
@@ -181,12 +181,12 @@ def _has_any(setting: Setting, method: str, metrics: Sequence[str]) -> bool:
     return any(metric in table.get(method, {}) for table in (setting.rows, setting.paper) for metric in metrics)
 
 
-def _statistics(measured: Measured) -> list[str]:
+def _statistics(summary: Summary) -> list[str]:
     interval = "–"
-    if measured.ci is not None and measured.std > 0.0:
-        interval = " to ".join(numbers.exact(bound) for bound in measured.ci)
-    std = "–" if measured.shown_std is None else numbers.exact(measured.shown_std)
-    return [numbers.exact(measured.mean), std, interval, "–" if measured.iqm is None else numbers.exact(measured.iqm)]
+    if summary.ci is not None and summary.std > 0.0:
+        interval = " to ".join(numbers.exact(bound) for bound in summary.ci)
+    std = "–" if summary.shown_std is None else numbers.exact(summary.shown_std)
+    return [numbers.exact(summary.mean), std, interval, "–" if summary.iqm is None else numbers.exact(summary.iqm)]
 
 
 def _scrolling(table: Html) -> Html:

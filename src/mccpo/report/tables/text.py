@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import fill
-from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from mccpo.report import numbers
-from mccpo.report.results import Results, Setting
 from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
 from mccpo.report.tables.finding import finding, tally
-from mccpo.report.tables.supplement import NoiseLevel, Supplement
+from mccpo.report.tables.metrics import executed_metrics
 from mccpo.report.vocabulary import metric_label
+from mccpo.runs.results import NoiseKinds, Results, Setting, Supplement
 
 _NONE = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -24,41 +23,40 @@ _MOST_SETTINGS = 4  # whose tables are printed
 _WIDEST = 14  # of a name or number in one piece: five methods and the optimum then fit into 100 columns
 
 
-def table(results: Mapping[str, Any]) -> RenderableType:
+def table(results: Results) -> RenderableType:
     """The results of `compare` or `reproduce` as text: the finding, then metrics against methods.
 
     Where the paper has a number it stands in a line of its own under ours, then the verdict in words; the reasons of
     what differs follow the table. The first column is the exact optimum, where there is one.
     """
-    parsed = Results.parse(results)
-    parts: list[RenderableType] = [Text(parsed.title, style="bold"), *_infeasible(parsed), Text(finding(parsed))]
-    parts += [_noise(name, kinds) for name, kinds in parsed.noise.items()]
-    for setting in parsed.settings[:_MOST_SETTINGS]:
-        parts += [*([_table(setting)] if setting.metrics else []), *_reasons(setting), *_certificate(setting.more)]
-    left = len(parsed.settings) - _MOST_SETTINGS
+    parts: list[RenderableType] = [Text(results.title, style="bold"), *_unmet(results), Text(finding(results))]
+    parts += [_noise(name, kinds) for name, kinds in (results.noise or {}).items()]
+    for setting in results.settings[:_MOST_SETTINGS]:
+        rows = [_table(setting)] if executed_metrics(setting) else []
+        parts += [*rows, *_reasons(setting), *_certificate(setting.supplement)]
+    left = len(results.settings) - _MOST_SETTINGS
     parts += [Text(f"{left} more settings are in the report and in results.json")] if left > 0 else []
-    counted = tally(parsed.settings)
-    return Group(*parts, *_certificate(parsed.more), *([Text(counted)] if counted else []))
+    counted = tally(results.settings)
+    return Group(*parts, *_certificate(results.supplement), *([Text(counted)] if counted else []))
 
 
-def _infeasible(results: Results) -> list[Text]:
-    told = []
-    for where, found in results.infeasible:
-        verdict = "not met" if found.feasible else "infeasible"
-        at, fix = (f" at {where}" if where else ""), (f"; {found.fix}" if found.fix else "")
-        told.append(Text(f"{verdict}{at}: {found.what}{fix}", style="bold"))
-    return told
+def _unmet(results: Results) -> list[Text]:
+    lines = []
+    for where, unmet in results.unmet:
+        verdict = "not met" if unmet.feasible else "infeasible"
+        at, fix = (f" at {where}" if where else ""), (f"; {unmet.fix}" if unmet.fix else "")
+        lines.append(Text(f"{verdict}{at}: {unmet.what}{fix}", style="bold"))
+    return lines
 
 
-def _certificate(more: Supplement) -> list[Text]:
-    if more.certificate is None:
+def _certificate(supplement: Supplement) -> list[Text]:
+    certificate = supplement.certificate
+    if certificate is None:
         return []
-    return [
-        Text(f"certificate {'passed' if more.certificate.passed else 'failed'}: {certificate_text(more.certificate)}")
-    ]
+    return [Text(f"certificate {'passed' if certificate.passed else 'failed'}: {certificate_text(certificate)}")]
 
 
-def _noise(environment: str, kinds: Mapping[str, Sequence[NoiseLevel]]) -> Table:
+def _noise(environment: str, kinds: NoiseKinds) -> Table:
     """What errors in the estimated mastery do: a row per level, a column per method."""
     methods = list(dict.fromkeys(method for levels in kinds.values() for level in levels for method in level.rows))
     shown = _bare(": ".join(part for part in (environment, "return, true violations, seeds that meet budgets") if part))
@@ -83,7 +81,8 @@ def _under_noise(row: Mapping[str, float]) -> str:
 
 def _table(setting: Setting) -> Table:
     methods = setting.methods
-    optimum = any(metric in setting.optimum for metric in setting.metrics)
+    metrics = executed_metrics(setting)
+    optimum = any(metric in setting.optimum for metric in metrics)
     budgets = ", ".join(f"{cost} ≤ {numbers.short(value)}" for cost, value in setting.budgets.items())
     title = "; ".join(part for part in (setting.name, f"budgets {budgets}" if budgets else "") if part)
     shown = _bare(title)
@@ -92,7 +91,7 @@ def _table(setting: Setting) -> Table:
         shown.add_column("optimum", justify="right", no_wrap=True)
     for method in methods:
         shown.add_column(Text(fill(method, _WIDEST)), justify="right", overflow="fold")
-    for metric in setting.metrics:
+    for metric in metrics:
         for line in _lines(setting, metric, methods, optimum=optimum):
             shown.add_row(Text(line[0]), *(Text(_breakable(cell)) for cell in line[1:]))
     return shown
@@ -122,8 +121,8 @@ def _lines(setting: Setting, metric: str, methods: list[str], *, optimum: bool) 
     if any(verdicts):
         lines.append(["  verdict", *("" if verdict is None else verdict.kind for verdict in verdicts)])
     if optimum:
-        for place, line in enumerate(lines):
-            line.insert(1, optimum_text(metric, best) if place == 0 and best is not None else "")
+        for number, line in enumerate(lines):
+            line.insert(1, optimum_text(metric, best) if number == 0 and best is not None else "")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What a route needs to know of its request besides its form: who calls, with which right, on which service."""
+"""The dependencies of routes: who calls, with which right, on which service."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from fastapi import Depends, Request
 
+from mccpo.serve.access.keys import Caller, Right
 from mccpo.serve.api.forms import IdempotencyKey
-from mccpo.serve.api.keys import Caller, Right
-from mccpo.serve.service.problems import Forbidden
+from mccpo.serve.problems import Forbidden
 
 if TYPE_CHECKING:
     from mccpo.serve.monitor.watch import Watch

@@ -1,4 +1,4 @@
-"""How answers are written: dataclasses as JSON, refusals as `application/problem+json` (RFC 9457)."""
+"""Answers as responses: dataclasses as JSON, refusals as `application/problem+json` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from mccpo.serve.service.problems import Problem, Unprocessable
+from mccpo.serve.problems import Problem, Unprocessable
 
 log = logging.getLogger("mccpo.serve")
 
 PROBLEM = "application/problem+json"
 MOST_ERRORS = 20
-"""Errors of one request that are told."""
+"""The most errors of one request that are listed."""
 
 
 class ProblemForm(BaseModel):
@@ -38,7 +38,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The request is refused.", "content": _FORM},
     "503": {"description": "No decision can be taken or kept now; nothing was done.", "content": _FORM},
 }
-"""What every route can answer besides its own."""
+"""The refusals that every route may answer with."""
 
 
 def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -64,13 +64,13 @@ def problem(
     return Response(dumps(content), status, headers, media_type=PROBLEM)
 
 
-def refuse(found: Problem) -> Response:
-    """The refusal that the service asks for."""
-    return problem(found.status, found.title, found.detail, retry_after=found.retry_after)
+def refuse(error: Problem) -> Response:
+    """A problem as a response."""
+    return problem(error.status, error.title, error.detail, retry_after=error.retry_after)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Makes every error of the app a problem: ours, those of form, those of the framework, and the unforeseen."""
+    """Answers every error with a problem: our own, wrong forms, the framework's, and the unforeseen."""
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(RequestValidationError, _on_form)
     app.add_exception_handler(HTTPException, _on_http)
@@ -84,19 +84,19 @@ async def _on_problem(_: Request, error: Exception) -> Response:
 
 async def _on_form(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    # What was sent is not told back: it may be secret, and need not be JSON.
+    # The input is not sent back: it may be secret, and need not be JSON.
     errors = [
-        {"where": ".".join(str(part) for part in one["loc"])[:200], "what": _what(one)}
-        for one in error.errors()[:MOST_ERRORS]
+        {"where": ".".join(str(part) for part in entry["loc"])[:200], "what": _message(entry)}
+        for entry in error.errors()[:MOST_ERRORS]
     ]
-    detail = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:3])
+    detail = "; ".join(f"{entry['where']}: {entry['what']}" for entry in errors[:3])
     return problem(Unprocessable.status, "the request is not of the form that is asked for", detail, errors=errors)
 
 
-def _what(one: Mapping[str, Any]) -> str:
-    if one["type"] == "json_invalid":
-        return f"not JSON: {one['ctx']['error']}"
-    return str(one["msg"])
+def _message(error: Mapping[str, Any]) -> str:
+    if error["type"] == "json_invalid":
+        return f"not JSON: {error['ctx']['error']}"
+    return str(error["msg"])
 
 
 async def _on_http(_: Request, error: Exception) -> Response:

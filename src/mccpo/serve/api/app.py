@@ -19,22 +19,21 @@ from mccpo.serve.api.guard import OPEN, Guard
 from mccpo.serve.api.settings import Settings
 from mccpo.serve.monitor.prometheus import Metrics
 from mccpo.serve.monitor.watch import Watch
-from mccpo.serve.pages import add_pages
+from mccpo.serve.problems import Problem
 from mccpo.serve.service.background import background, pause
-from mccpo.serve.service.problems import Problem
 from mccpo.serve.service.service import Service
 
 log = logging.getLogger("mccpo.serve")
 
 TIDY = 60.0
-"""Seconds between two times of ending what was left."""
+"""Seconds between two runs of `Service.tidy`."""
 _ABOUT = """Decisions of a tutoring policy that cannot teach what a learner is not ready for, each on record.
 
 Errors are `application/problem+json`. A write may bear an `Idempotency-Key`."""
 
 
 def create_app(service: Service, settings: Settings) -> FastAPI:
-    """The application over a service, which is open for as long as the application runs."""
+    """The API over a service, which stays open for as long as the application runs; `add_pages` adds the pages."""
     watch = Watch(service, settings.bounds)
     metrics = Metrics(watch.reports)
 
@@ -46,9 +45,8 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
     # No pages of documentation: those of the framework load scripts from elsewhere.
     app = FastAPI(title="mccpo", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service, app.state.settings, app.state.watch, app.state.metrics = service, settings, watch, metrics
-    for part in (learners, decisions, releases, xapi, operation):
-        app.include_router(part.router)
-    add_pages(app, settings.keys)
+    for routes in (learners, decisions, releases, xapi, operation):
+        app.include_router(routes.router)
     add_handlers(app)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
@@ -56,21 +54,21 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
 
 
 async def _tidy(service: Service, stop: asyncio.Event) -> None:
-    """Ends the sessions that were left and erases whom retention says to, every now and then."""
+    """Runs `Service.tidy` every now and then."""
     while True:
         await pause(stop, TIDY)
         if stop.is_set():
             return
         try:
             await service.tidy()
-        except Problem as error:  # told to those who ask, too; the next time may succeed
+        except Problem as error:  # requests get the same answer; the next run may succeed
             log.warning("cannot tidy: %s", error.detail)
         except Exception:  # whatever it is, it must not end the tidying for good
             log.exception("cannot tidy")
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document: refusals have the form of problems, and all but a few routes need a key."""
+    """The OpenAPI document: refusals are problems, and all but a few routes need a key."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
         parts = document.setdefault("components", {})

@@ -53,9 +53,9 @@ async def override(learner: Id, form: OverrideForm, call: Overriding) -> Respons
 @router.get("/decisions", response_model=DecisionPage)
 async def listed(page: Annotated[Page, Query()], call: Auditing) -> Response:
     """Decisions in the order of the record, a page at a time."""
-    found = await call.service.decisions(call.tenant, learner=page.learner, after=page.after, limit=page.limit)
-    more = found[-1].number if len(found) == page.limit else None
-    return answer({"decisions": found, "next": more})
+    decisions = await call.service.decisions(call.tenant, learner=page.learner, after=page.after, limit=page.limit)
+    more = decisions[-1].number if len(decisions) == page.limit else None
+    return answer({"decisions": decisions, "next": more})
 
 
 @router.get("/decisions/export", response_class=Response, responses={200: {"content": {NDJSON: {}, CSV: {}}}})
@@ -66,7 +66,7 @@ async def exported(extent: Annotated[Extent, Query()], call: Auditing) -> Respon
     """
     columns = await call.service.export_columns(call.tenant) if extent.format == "csv" else None
     rows = call.service.export(call.tenant, after=extent.after)
-    first = await anext(rows, None)  # before the answer begins, after which no refusal can be told
+    first = await anext(rows, None)  # once the response has begun, nothing can be refused
     if columns is None:
         return StreamingResponse(_lines(_from(first, rows)), media_type=NDJSON)
     return StreamingResponse(_table(columns, _from(first, rows)), media_type=CSV)

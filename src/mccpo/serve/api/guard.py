@@ -1,4 +1,4 @@
-"""What every request passes before any route sees it: the key, the rate, the size; and what is counted of it."""
+"""What every request passes before any route sees it: the key, the rate and the size; and the count of requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mccpo.serve.access.keys import EVERYONE, Caller, KeyFile
+from mccpo.serve.access.loopback import is_loopback
 from mccpo.serve.api.answers import refuse
-from mccpo.serve.api.keys import EVERYONE, Caller, KeyFile
-from mccpo.serve.api.loopback import is_loopback
 from mccpo.serve.api.rate_limits import RateLimit
 from mccpo.serve.api.settings import Settings
 from mccpo.serve.monitor.prometheus import Metrics
-from mccpo.serve.service.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
+from mccpo.serve.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
 
 OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """What needs no key, and is not limited: it says nothing about anybody."""
@@ -48,8 +48,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in told)]
+                sent = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(header for header in _HEADERS if header[0] not in sent)]
             await send(message)
 
         try:
@@ -70,8 +70,8 @@ class Guard:
                 self._limit(caller.key or host)
                 scope.setdefault("state", {})["caller"] = caller
             self._check_length(headers)
-        except Problem as found:
-            await refuse(found)(scope, receive, send)
+        except Problem as problem:
+            await refuse(problem)(scope, receive, send)
             return
         await self.app(scope, _bounded(receive, self.settings.most_bytes), send)
 
@@ -80,11 +80,11 @@ class Guard:
         if keys is None:
             return EVERYONE
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        found = keys.caller(key.strip()) if scheme.lower() == "bearer" else None
-        if found is None:
+        caller = keys.caller(key.strip()) if scheme.lower() == "bearer" else None
+        if caller is None:
             self._limit(host)
             raise Unauthorised("send Authorization: Bearer KEY, with a key of `mccpo keys create` that is not revoked")
-        return found
+        return caller
 
     def _check_local(self, scope: Scope, headers: Headers, host: str) -> KeyFile | None:
         """The keys that are asked for; without any, refuses whoever is not on this machine."""
@@ -92,12 +92,12 @@ class Guard:
         if keys is not None:
             return keys
         # A page of another site can make a browser call the loopback, but not under a name that is ours.
-        # Nor does it come from this machine what a proxy on it passes on.
+        # A request that a proxy on this machine passes on does not come from this machine either.
         passed_on = any(name in _PASSED_ON or name.startswith("x-forwarded-") for name in headers)
         if passed_on or not is_loopback(host) or not is_loopback(_name(headers.get("host", ""))):
             raise Forbidden("there are no keys, so that only the loopback is answered; `mccpo keys create` makes one")
         if scope["method"] not in _READS:
-            check_origin(headers)  # nothing else tells what a browser sends by itself from what its user means
+            check_origin(headers)  # nothing else distinguishes what a browser sends by itself from what its user means
         return None
 
     def _limit(self, who: str) -> None:

@@ -28,8 +28,8 @@ router = APIRouter(prefix="/v1", tags=["learners"], route_class=StrictRoute, res
 @router.post("/learners", response_model=LearnerView, status_code=201, responses={200: {"model": LearnerView}})
 async def register(form: LearnerForm, call: Teaching) -> Response:
     """Registers a learner: 201. A name that is known answers the learner there is, with the labels given now: 200."""
-    found = await call.service.register(call.tenant, Register(form.name, form.labels), call.key)
-    return answer(found, 201 if found.new else 200)
+    learner = await call.service.register(call.tenant, Register(form.name, form.labels), call.key)
+    return answer(learner, 201 if learner.new else 200)
 
 
 class LearnerPage(BaseModel):
@@ -43,9 +43,9 @@ class LearnerPage(BaseModel):
 async def listed(roll: Annotated[Roll, Query()], call: Looking) -> Response:
     """The learners there are, a page at a time, or the one of a name, 404 where there is none."""
     if roll.name is not None:
-        return answer({"learners": [await call.service.named(call.tenant, roll.name)], "next": None})
-    found = await call.service.learners(call.tenant, after=roll.after, limit=roll.limit)
-    return answer({"learners": found, "next": found[-1].id if len(found) == roll.limit else None})
+        return answer({"learners": [await call.service.learner_named(call.tenant, roll.name)], "next": None})
+    learners = await call.service.learners(call.tenant, after=roll.after, limit=roll.limit)
+    return answer({"learners": learners, "next": learners[-1].id if len(learners) == roll.limit else None})
 
 
 @router.get("/learners/{learner}", response_model=LearnerView)

@@ -1,4 +1,4 @@
-"""How an application of ours is put on a socket, so that all that are compared are served alike."""
+"""Serves an application on a socket; the service and what it is benchmarked against use the same."""
 
 from __future__ import annotations
 

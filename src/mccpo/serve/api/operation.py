@@ -1,4 +1,4 @@
-"""What those who run the service look at: whether it lives, whether it can decide, what it counts, what it sees."""
+"""Operating the service: whether it lives, whether it can decide, its metrics and its monitor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def alive() -> Response:
 @router.head("/readyz", include_in_schema=False)
 async def ready(request: Request) -> Response:
     """200 while decisions can be taken and kept, 503 otherwise."""
-    await request.app.state.service.ready()
+    await request.app.state.service.check_ready()
     return answer({"status": "ready"})
 
 

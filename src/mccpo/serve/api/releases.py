@@ -16,9 +16,8 @@ from mccpo.serve.api.forms import ReleaseForm, RollBackForm
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.policy.release import load_release
 from mccpo.serve.policy.releases import Releases
-from mccpo.serve.service import replies
-from mccpo.serve.service.problems import Unprocessable
-from mccpo.serve.service.replies import Once
+from mccpo.serve.problems import Unprocessable
+from mccpo.serve.service.replies import IdempotentRequest, idempotent_request
 
 router = APIRouter(prefix="/v1/releases", tags=["releases"], route_class=StrictRoute, responses=REFUSALS)
 
@@ -54,23 +53,24 @@ async def load(form: ReleaseForm, request: Request, call: Changing) -> Response:
 
     It stays so after a restart, unless the service is then started with another run than the last time.
     """
-    once = replies.once(call.tenant, call.key, ["load", form.model_dump()])
-    kept = await call.service.replies.kept(once)  # before the run is read, which may be another by now
-    return answer(kept) if kept is not None else await _changed(call, once, await _loading(form, request))
+    repeatable = idempotent_request(call.tenant, call.key, ["load", form.model_dump()])
+    stored = await call.service.replies.stored_answer(repeatable)  # before the run is read, which may have changed
+    return answer(stored) if stored is not None else await _change(call, repeatable, await _loading(form, request))
 
 
 @router.post("/roll-back", response_model=LiveView)
 async def roll_back(call: Changing, form: RollBackForm | None = None) -> Response:
     """Lets the release before decide again; `to` names it, so that asking twice does not lead back."""
     to = None if form is None else form.to
-    once = replies.once(call.tenant, call.key, ["roll back", to])
-    return await _changed(call, once, lambda found: found.roll_back(to))
+    repeatable = idempotent_request(call.tenant, call.key, ["roll back", to])
+    return await _change(call, repeatable, lambda live: live.roll_back(to))
 
 
 @router.delete("/shadow", response_model=LiveView)
 async def end_shadow(call: Changing) -> Response:
     """Lets nothing look on any more."""
-    return await _changed(call, replies.once(call.tenant, call.key, ["end shadow"]), lambda found: found.watch(None))
+    repeatable = idempotent_request(call.tenant, call.key, ["end shadow"])
+    return await _change(call, repeatable, lambda live: live.watch(None))
 
 
 async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], Releases]:
@@ -85,11 +85,11 @@ async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], 
     except InputError as error:
         raise Unprocessable(str(error)) from error
     share = form.shadow
-    return (lambda found: found.load(release)) if share is None else (lambda found: found.watch(release, share))
+    return (lambda live: live.load(release)) if share is None else (lambda live: live.watch(release, share))
 
 
-async def _changed(call: Call, once: Once | None, change: Callable[[Releases], Releases]) -> Response:
+async def _change(call: Call, request: IdempotentRequest | None, change: Callable[[Releases], Releases]) -> Response:
     try:
-        return answer(await call.service.change_releases(change, once))
+        return answer(await call.service.change_releases(change, request))
     except InputError as error:
         raise Unprocessable(str(error)) from error

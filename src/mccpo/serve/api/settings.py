@@ -1,4 +1,4 @@
-"""How the service is set up, apart from what it serves."""
+"""The settings of the API."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mccpo.serve.api.keys import KeyFile
+from mccpo.serve.access.keys import KeyFile
 from mccpo.serve.monitor.monitor import BOUNDS
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of the web side.
+    """How requests are admitted, and what the monitor watches for.
 
-    - `keys`: who may call; with None, or while there is no key, everybody on the loopback, and nobody else.
+    - `keys`: who may call; with None, or while there is no key, only callers on the loopback.
     - `rate`, `burst`: requests a second of one key in the long run, and at once.
     - `most_bytes`: the largest body of a request that is read.
     - `runs`: the folder that releases can be loaded from.
@@ -30,5 +30,5 @@ class Settings:
 
     @property
     def asking(self) -> KeyFile | None:
-        """The keys, if one is asked for now; None while whoever is on the loopback is answered without."""
+        """The keys, if one is required now; None while callers on the loopback need none."""
         return self.keys if self.keys is not None and self.keys.asks else None

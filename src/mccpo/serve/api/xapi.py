@@ -15,11 +15,18 @@ from mccpo.serve.api.access import Auditing, Call, Teaching
 from mccpo.serve.api.answers import REFUSALS, answer, dumps
 from mccpo.serve.api.forms import Page
 from mccpo.serve.api.strict import StrictRoute
-from mccpo.serve.service import replies
+from mccpo.serve.problems import Conflict, Gone, Problem, Unavailable, Unprocessable
 from mccpo.serve.service.messages import DecisionView, Outcome, OutcomeView
-from mccpo.serve.service.problems import Conflict, Gone, Problem, Unavailable, Unprocessable
-from mccpo.serve.service.replies import Done, Once
-from mccpo.serve.service.xapi import URN, VERSION, Answered, Reported, Told, outcomes_of, statement_of
+from mccpo.serve.service.replies import Completed, IdempotentRequest, idempotent_request
+from mccpo.serve.service.xapi import (
+    URN,
+    VERSION,
+    DecisionDetails,
+    OutcomeDetails,
+    ReportedOutcome,
+    outcomes_of,
+    statement_of,
+)
 
 MOST = 100
 """Statements of one request."""
@@ -68,90 +75,102 @@ async def take(body: Annotated[dict[str, Any] | list[dict[str, Any]], Body()], c
         reported = outcomes_of(statements)
     except InputError as error:
         raise Unprocessable(str(error)) from error
-    once = replies.once(call.tenant, call.key, ["statements", body])
+    repeatable = idempotent_request(call.tenant, call.key, ["statements", body])
 
-    async def act() -> Done:
-        results = [await _taken(call, one) for one in _identified(reported, once)]
-        found = {"results": results, "passed_over": len(statements) - len(reported)}
-        return Done(json.loads(dumps(found)), finished=not any(map(_unavailable, results)))
+    async def act() -> Completed:
+        results = [await _take_outcome(call, outcome) for outcome in _with_ids(reported, repeatable)]
+        content = {"results": results, "passed_over": len(statements) - len(reported)}
+        return Completed(json.loads(dumps(content)), finished=not any(map(_unavailable, results)))
 
-    return answer(await call.service.replies.carry_out(once, act), headers=_HEADERS)
+    return answer(await call.service.replies.run_once(repeatable, act), headers=_HEADERS)
 
 
 @router.get("/statements", response_model=Statements)
 async def tell(page: Annotated[Page, Query()], call: Auditing) -> Response:
     """Decisions and their outcomes as statements, in the order of the decisions."""
-    found = await call.service.decisions(call.tenant, learner=page.learner, after=page.after, limit=page.limit)
-    names = {learner: await _name(call, learner) for learner in dict.fromkeys(one.learner for one in found)}
-    statements = [statement for one in found for statement in _told(one, names[one.learner])]
+    decisions = await call.service.decisions(call.tenant, learner=page.learner, after=page.after, limit=page.limit)
+    learners = dict.fromkeys(decision.learner for decision in decisions)
+    names = {learner: await _name(call, learner) for learner in learners}
+    statements = [statement for decision in decisions for statement in _statements(decision, names[decision.learner])]
     chosen = f"&learner={page.learner}" if page.learner else ""
-    full = len(found) == page.limit
-    more = f"/v1/xapi/statements?after={found[-1].number}&limit={page.limit}{chosen}" if full else ""
+    full = len(decisions) == page.limit
+    more = f"/v1/xapi/statements?after={decisions[-1].number}&limit={page.limit}{chosen}" if full else ""
     return answer({"statements": statements, "more": more}, headers=_HEADERS)
 
 
-def _identified(reported: list[Reported], once: Once | None) -> list[Reported]:
+def _with_ids(reported: list[ReportedOutcome], request: IdempotentRequest | None) -> list[ReportedOutcome]:
     """Under an idempotency key every statement has an id, so that it counts once even if the service stops midway."""
-    if once is None:
+    if request is None:
         return reported
-    ids = (str(uuid5(NAMESPACE_URL, f"{URN}statement:{once.digest}:{place}")) for place in range(len(reported)))
-    return [one._replace(statement=one.statement or id) for one, id in zip(reported, ids, strict=True)]
+    ids = (str(uuid5(NAMESPACE_URL, f"{URN}statement:{request.digest}:{index}")) for index in range(len(reported)))
+    return [outcome._replace(statement=outcome.statement or id) for outcome, id in zip(reported, ids, strict=True)]
 
 
 def _unavailable(result: Mapping[str, Any]) -> bool:
     return "problem" in result and result["problem"]["status"] == Unavailable.status
 
 
-async def _taken(call: Call, one: Reported) -> dict[str, Any]:
+async def _take_outcome(call: Call, reported: ReportedOutcome) -> dict[str, Any]:
     try:
-        decision = await _meant(call, one) if one.decision is None else await _named(call, one.decision, one)
-        given = Outcome(decision, one.correct, one.hints, one.seconds, one.statement, call.caller.signature)
+        decision = await _decision_of(call, reported)
+        given = Outcome(
+            decision,
+            reported.correct,
+            reported.hints,
+            reported.seconds,
+            reported.statement,
+            call.caller.signature,
+        )
         outcome = await call.service.outcome(call.tenant, given)
-    except Problem as found:
-        told = {"title": found.title, "status": found.status, "detail": found.detail}
-        return {"statement": one.statement, "problem": told}
-    return {"statement": one.statement, "outcome": outcome}
+    except Problem as problem:
+        content = {"title": problem.title, "status": problem.status, "detail": problem.detail}
+        return {"statement": reported.statement, "problem": content}
+    return {"statement": reported.statement, "outcome": outcome}
 
 
-async def _named(call: Call, decision: str, one: Reported) -> str:
-    """The decision that a statement names, if it is the actor's and about the concept that the statement is about."""
-    found = await call.service.decision(call.tenant, decision)
-    if (await call.service.learner(call.tenant, found.learner)).name != one.learner:
+async def _decision_of(call: Call, reported: ReportedOutcome) -> str:
+    """The decision of an outcome: the one its statement names, the one it reported before, or else the open one."""
+    if reported.decision is not None:
+        return await _check_decision(call, reported.decision, reported)
+    before = None
+    if reported.statement is not None:
+        before = await call.service.decision_reported_by(call.tenant, reported.statement)
+    return await _open_decision(call, reported) if before is None else await _check_decision(call, before, reported)
+
+
+async def _check_decision(call: Call, decision: str, reported: ReportedOutcome) -> str:
+    """The decision, if it is the actor's and about the concept of the statement."""
+    recorded = await call.service.decision(call.tenant, decision)
+    if (await call.service.learner(call.tenant, recorded.learner)).name != reported.learner:
         raise Conflict(f"the decision {decision} is about another learner than the actor")
-    if one.concept not in (None, found.concept):
-        raise Conflict(f"the decision {decision} is about {found.concept!r}, not {one.concept!r}")
+    if reported.concept not in (None, recorded.concept):
+        raise Conflict(f"the decision {decision} is about {recorded.concept!r}, not {reported.concept!r}")
     return decision
 
 
-async def _meant(call: Call, one: Reported) -> str:
-    """The decision of an outcome whose statement names none: the one that it told of before, or else the open one."""
-    before = None if one.statement is None else await call.service.told_by(call.tenant, one.statement)
-    return await _open_decision(call, one) if before is None else await _named(call, before, one)
-
-
-async def _open_decision(call: Call, one: Reported) -> str:
-    """The decision that an outcome must be of, where its statement names none."""
-    learner = await call.service.named(call.tenant, one.learner)
+async def _open_decision(call: Call, reported: ReportedOutcome) -> str:
+    """The decision of the actor that waits for its outcome."""
+    learner = await call.service.learner_named(call.tenant, reported.learner)
     state = await call.service.state(call.tenant, learner.id)
     if state.decision is None:
         raise Conflict(f"no decision of {learner.id} waits for an outcome")
     waiting = await call.service.decision(call.tenant, state.decision)
-    if one.concept not in (None, waiting.concept):
-        raise Conflict(f"the decision that waits is about {waiting.concept!r}, not {one.concept!r}")
+    if reported.concept not in (None, waiting.concept):
+        raise Conflict(f"the decision that waits is about {waiting.concept!r}, not {reported.concept!r}")
     return state.decision
 
 
 async def _name(call: Call, learner: str) -> str:
-    """What the tenant calls a learner; who was erased has the opaque id only."""
+    """The tenant's name of a learner; an erased learner has the opaque id only."""
     try:
         return (await call.service.learner(call.tenant, learner)).name
     except Gone:
         return learner
 
 
-def _told(one: DecisionView, name: str) -> Iterator[dict[str, Any]]:
-    told = Told(one.id, name, one.session, one.at, one.concept, one.activity, one.certificate)
-    yield statement_of(told)
-    if one.outcome is not None:
-        reported = Answered(*(one.outcome[field] for field in Answered._fields))
-        yield statement_of(told, reported)
+def _statements(view: DecisionView, name: str) -> Iterator[dict[str, Any]]:
+    decision = DecisionDetails(view.id, name, view.session, view.at, view.concept, view.activity, view.certificate)
+    yield statement_of(decision)
+    if view.outcome is not None:
+        outcome = OutcomeDetails(*(view.outcome[field] for field in OutcomeDetails._fields))
+        yield statement_of(decision, outcome)

@@ -1,10 +1,10 @@
-"""Whether the gate treats groups of learners alike: what each group meets with, and how far groups lie apart.
+"""Whether the gate treats groups of learners alike: measures of each group, and how far groups lie apart.
 
-Three measures, each with an interval that takes learners, not answers, as independent:
+There are three measures, each with an interval that takes learners, not answers, as independent:
 
 - `restriction_rate`: the share of concepts that the gate withholds, over decisions.
 - `time_to_unlock`: the mean over concepts of the decisions until a concept is first ready, held to the horizon. A
-  learner who has not come so far is followed up to now (Kaplan and Meier 1958), not taken for one who stays locked out.
+  learner who has not come so far is censored (Kaplan and Meier 1958), not counted as locked out for good.
 - `mastery_gain`: the mastery gained by an answer.
 """
 
@@ -14,16 +14,18 @@ import math
 from collections.abc import Mapping
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from mccpo.serve.monitor.report import ComparisonReport, EstimateReport, GapReport, GroupReport
+
 CONFIDENCE = 0.95
 SMALLEST = 5
-"""Learners of the smallest group that is shown: the numbers of fewer would be those of persons, and say little."""
+"""Learners of the smallest group that is shown: numbers of fewer would reveal persons, and say little."""
 MOST_GROUPS = 20
-"""Groups of a label that are compared, the largest ones: how many more there are is told."""
+"""Groups of a label that are compared, the largest ones; the report counts the others."""
 
 
 class Estimate(NamedTuple):
@@ -36,16 +38,14 @@ class Estimate(NamedTuple):
         width = NormalDist().inv_cdf((1 + confidence) / 2) * self.error
         return self.mean - width, self.mean + width
 
-    def as_dict(self) -> dict[str, Any]:
+    def report(self) -> EstimateReport:
         return {"mean": self.mean, "interval": list(self.interval())}
 
 
-class Followed(NamedTuple):
-    """What is known of learners, one row each.
+class LearnerRows(NamedTuple):
+    """What is known of learners, one row per learner.
 
-    **Fields:**
-
-    - `decisions`, `answers`: how many of each.
+    - `decisions`, `answers`: how many there were.
     - `withheld`: the share of concepts that the gate withheld, summed over decisions.
     - `gained`: mastery gained, summed over answers.
     - `unlocked`: the decision, from 0 on, at which each concept was first ready; -1 where it never was.
@@ -57,8 +57,8 @@ class Followed(NamedTuple):
     gained: Float[np.ndarray, " learners"]
     unlocked: Int[np.ndarray, "learners concepts"]
 
-    def only(self, rows: Bool[np.ndarray, " learners"] | Int[np.ndarray, " chosen"]) -> Followed:
-        return Followed(*(field[rows] for field in self))
+    def subset(self, rows: Bool[np.ndarray, " learners"] | Int[np.ndarray, " chosen"]) -> LearnerRows:
+        return LearnerRows(*(field[rows] for field in self))
 
 
 def ratio(parts: Float[np.ndarray, " units"], wholes: Float[np.ndarray, " units"]) -> Estimate | None:
@@ -108,7 +108,7 @@ def time_to_unlock(
     return Estimate(float(still.sum()), error)
 
 
-def measures(learners: Followed, horizon: int) -> dict[str, Estimate | None]:
+def measures(learners: LearnerRows, horizon: int) -> dict[str, Estimate | None]:
     """The three measures of some learners."""
     return {
         "restriction_rate": ratio(learners.withheld, learners.decisions.astype(float)),
@@ -117,49 +117,52 @@ def measures(learners: Followed, horizon: int) -> dict[str, Estimate | None]:
     }
 
 
-def compare(groups: Mapping[str, Followed], horizon: int, bounds: Mapping[str, float]) -> dict[str, Any]:
+def compare_groups(groups: Mapping[str, LearnerRows], horizon: int, bounds: Mapping[str, float]) -> ComparisonReport:
     """The measures of each group, and for each measure the pair that lies furthest apart.
 
-    There is an alarm where two groups differ by more than the measure's bound with 95 % confidence, shared among all
-    pairs; where the estimates differ by more and the interval still reaches below the bound, it is a `watch`.
+    The verdict is `alarm` if two groups differ by more than the measure's bound with 95 % confidence, shared among all
+    pairs; `watch` if the estimates differ by more but the interval still reaches below the bound; else `within`.
     """
-    found = {name: measures(members, horizon) for name, members in groups.items()}
+    measured = {name: measures(members, horizon) for name, members in groups.items()}
     return {
-        "groups": {
-            name: {"learners": len(groups[name].decisions), **{key: _shown(one) for key, one in of.items()}}
-            for name, of in found.items()
-        },
+        "groups": {name: _group_report(groups[name], estimates) for name, estimates in measured.items()},
         "gaps": {
             measure: gap
             for measure, bound in bounds.items()
-            if (gap := _gap({name: of[measure] for name, of in found.items()}, bound)) is not None
+            if (gap := _widest_gap({name: of[measure] for name, of in measured.items()}, bound)) is not None
         },
     }
 
 
-def _shown(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else estimate.as_dict()
+def _group_report(members: LearnerRows, estimates: Mapping[str, Estimate | None]) -> GroupReport:
+    shown = {name: None if estimate is None else estimate.report() for name, estimate in estimates.items()}
+    return {
+        "learners": len(members.decisions),
+        "restriction_rate": shown["restriction_rate"],
+        "time_to_unlock": shown["time_to_unlock"],
+        "mastery_gain": shown["mastery_gain"],
+    }
 
 
-def _gap(estimates: Mapping[str, Estimate | None], bound: float) -> dict[str, Any] | None:
-    known = {name: one for name, one in estimates.items() if one is not None}
+def _widest_gap(estimates: Mapping[str, Estimate | None], bound: float) -> GapReport | None:
+    known = [(name, estimate) for name, estimate in estimates.items() if estimate is not None]
     pairs = list(combinations(known, 2))
     if not pairs:
         return None
-    each = 1 - (1 - CONFIDENCE) / len(pairs)
-    gaps = [_pair(one, known[one], other, known[other], each, bound) for one, other in pairs]
+    confidence = 1 - (1 - CONFIDENCE) / len(pairs)
+    gaps = [_gap(first, second, confidence, bound) for first, second in pairs]
     return max(gaps, key=lambda gap: (gap["verdict"] == "alarm", gap["difference"]))
 
 
-def _pair(one: str, first: Estimate, other: str, second: Estimate, confidence: float, bound: float) -> dict[str, Any]:
-    least, most = (one, other) if first.mean <= second.mean else (other, one)
-    apart = Estimate(abs(first.mean - second.mean), math.hypot(first.error, second.error))
-    low, high = apart.interval(confidence)
+def _gap(first: tuple[str, Estimate], second: tuple[str, Estimate], confidence: float, bound: float) -> GapReport:
+    (least, low_end), (most, high_end) = (first, second) if first[1].mean <= second[1].mean else (second, first)
+    difference = Estimate(abs(low_end.mean - high_end.mean), math.hypot(first[1].error, second[1].error))
+    low, high = difference.interval(confidence)
     return {
         "least": least,
         "most": most,
-        "difference": apart.mean,
+        "difference": difference.mean,
         "interval": [low, high],
         "bound": bound,
-        "verdict": "alarm" if low > bound else "watch" if apart.mean > bound else "within",
+        "verdict": "alarm" if low > bound else "watch" if difference.mean > bound else "within",
     }

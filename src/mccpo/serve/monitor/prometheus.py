@@ -1,10 +1,9 @@
-"""What Prometheus reads: counts and times of requests, what was decided, and what the monitors see."""
+"""The metrics for Prometheus: counts and times of requests, decisions, and the monitors' reports."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from mccpo._version import __version__
+from mccpo.serve.monitor.report import MonitorReport, RateReport
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # The times at which counters were made would be as many series again, which nobody reads.
@@ -22,7 +22,7 @@ _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 class Metrics:
     """The metrics of one service, in a registry of its own."""
 
-    def __init__(self, reports: Callable[[], Iterable[tuple[str, dict[str, Any]]]] = tuple) -> None:
+    def __init__(self, reports: Callable[[], Iterable[tuple[str, MonitorReport]]] = tuple) -> None:
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "mccpo_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
@@ -31,7 +31,7 @@ class Metrics:
             "mccpo_request_seconds", "Time to an answer.", ["route"], buckets=_BUCKETS, registry=self.registry
         )
         Gauge("mccpo_info", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(1)
-        self.registry.register(_Seen(reports))
+        self.registry.register(_ReportCollector(reports))
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Counts a request. Routes are templates, so that ids never become names of metrics."""
@@ -43,10 +43,10 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class _Seen(Collector):
+class _ReportCollector(Collector):
     """The monitors' reports, read when they are asked for."""
 
-    def __init__(self, reports: Callable[[], Iterable[tuple[str, dict[str, Any]]]]) -> None:
+    def __init__(self, reports: Callable[[], Iterable[tuple[str, MonitorReport]]]) -> None:
         self.reports = reports
 
     def collect(self) -> Iterator[Metric]:
@@ -78,20 +78,21 @@ _FAMILIES = (
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
-def _values(report: dict[str, Any]) -> Iterator[tuple[str, list[str], float | None]]:
+def _values(report: MonitorReport) -> Iterator[tuple[str, list[str], float | None]]:
     yield "mccpo_learners", [], report["learners"]
     for by, count in report["decisions"].items():
         if by != "total":
             yield "mccpo_decisions", [by], count
-    for name in ("decoupling", "fallback", "override"):
-        yield f"mccpo_{name}_rate", [], report[name]["rate"]
+    rates: dict[str, RateReport] = {name: report[name] for name in ("decoupling", "fallback", "override")}
+    for name, rate in rates.items():
+        yield f"mccpo_{name}_rate", [], rate["rate"]
     for version, shadow in report["shadows"].items():
         yield "mccpo_shadow_agreement_rate", [version], shadow["agrees"]["rate"]
         yield "mccpo_shadow_failure_rate", [version], shadow["failed"]["rate"]
-    for cost, found in report["costs"].items():
-        yield "mccpo_cost", [cost], found["full"]
-        yield "mccpo_budget", [cost], found["budget"]
-    for label, found in report["equity"].items():
-        for measure, gap in found["gaps"].items():
+    for name, cost in report["costs"].items():
+        yield "mccpo_cost", [name], cost["full"]
+        yield "mccpo_budget", [name], cost["budget"]
+    for label, comparison in report["equity"].items():
+        for measure, gap in comparison["gaps"].items():
             yield "mccpo_group_gap", [label, measure], gap["difference"]
             yield "mccpo_group_alarm", [label, measure], float(gap["verdict"] == "alarm")

@@ -1,4 +1,4 @@
-"""What sessions cost: discounted costs, summed so that means and their errors can be told at any time."""
+"""What sessions cost: discounted costs, summed so that means and their errors are known at any time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ledger:
             self._ended = self._ended.with_sessions(spent.costs[None], np.array([spent.weight]))
 
     def total(self) -> Spending:
-        """The sums over all sessions, open ones as far as they have come."""
+        """The sums over all sessions, open ones so far."""
         sessions = list(self._open.values())
-        costs = np.array([one.costs for one in sessions]).reshape(-1, len(COSTS))
-        return self._ended.with_sessions(costs, np.array([one.weight for one in sessions]))
+        costs = np.array([session.costs for session in sessions]).reshape(-1, len(COSTS))
+        return self._ended.with_sessions(costs, np.array([session.weight for session in sessions]))

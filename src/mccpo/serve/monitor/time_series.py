@@ -1,6 +1,6 @@
-"""How what the monitor counts has moved: sums over spells of time, fine for the last hour, coarse for the last year.
+"""How the monitor's counts have moved: sums over buckets of time, fine for the last hour, coarse for the last year.
 
-A history is told the same events as the monitor, so that it too is there again after a restart. It keeps a few hundred
+A time series sees the same events as the monitor, so a replay after a restart rebuilds it too. It keeps a few hundred
 rows, however much happens.
 """
 
@@ -14,10 +14,10 @@ Sums = dict[str, float]
 
 
 class Span(NamedTuple):
-    """A stretch of time up to now: how long each of its spells is, in milliseconds, and how many there are."""
+    """A stretch of time up to now: how long each of its buckets is, in milliseconds, and how many there are."""
 
-    spell: int
-    spells: int
+    bucket: int
+    buckets: int
 
 
 SPANS: Mapping[str, Span] = {
@@ -27,38 +27,38 @@ SPANS: Mapping[str, Span] = {
 }
 
 
-class History:
-    """Sums by spell, for each span.
+class TimeSeries:
+    """Sums by bucket, for each span.
 
-    >>> history = History()
-    >>> history.add(60_000, answers=1, right=1)
-    >>> history.add(61_000, answers=1)
-    >>> list(history.spells("hour", now=65_000))
+    >>> series = TimeSeries()
+    >>> series.add(60_000, answers=1, right=1)
+    >>> series.add(61_000, answers=1)
+    >>> list(series.buckets("hour", now=65_000))
     [(60000, {'answers': 2, 'right': 1})]
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, deque[tuple[int, Sums]]] = {
-            name: deque(maxlen=span.spells) for name, span in SPANS.items()
+        self._buckets: dict[str, deque[tuple[int, Sums]]] = {
+            name: deque(maxlen=span.buckets) for name, span in SPANS.items()
         }
 
     def add(self, at: int, **amounts: float) -> None:
         """Adds amounts at a time, which is never before that of the last call."""
         for name, span in SPANS.items():
-            kept, begins = self._kept[name], at - at % span.spell
-            if not kept or kept[-1][0] != begins:
-                kept.append((begins, {}))
-            sums = kept[-1][1]
+            buckets, begins = self._buckets[name], at - at % span.bucket
+            if not buckets or buckets[-1][0] != begins:
+                buckets.append((begins, {}))
+            sums = buckets[-1][1]
             for what, amount in amounts.items():
                 sums[what] = sums.get(what, 0) + amount
 
-    def spells(self, name: str, now: int) -> Iterator[tuple[int, Sums | None]]:
-        """When each spell of a span began, and its sums. A time in which nothing happened is one entry of None."""
+    def buckets(self, name: str, now: int) -> Iterator[tuple[int, Sums | None]]:
+        """When each bucket of a span began, and its sums. A time in which nothing happened is one entry of None."""
         span, before = SPANS[name], None
-        for begins, sums in self._kept[name]:
-            if begins <= now - span.spell * span.spells:
+        for begins, sums in self._buckets[name]:
+            if begins <= now - span.bucket * span.buckets:
                 continue
-            if before is not None and begins > before + span.spell:
-                yield before + span.spell, None
+            if before is not None and begins > before + span.bucket:
+                yield before + span.bucket, None
             yield begins, sums
             before = begins

@@ -1,4 +1,4 @@
-"""What a page needs to know of its request: whose visit it is, and how to refuse in the form of a page."""
+"""The dependencies of pages: whose visit it is, and refusals in the form of a page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
+from mccpo.serve.access.keys import Right
 from mccpo.serve.api.guard import PAGES, check_origin
-from mccpo.serve.api.keys import Right
-from mccpo.serve.api.visitors import COOKIE, Visit, Visitors
 from mccpo.serve.pages.rendering import render
-from mccpo.serve.service.problems import Forbidden, Problem, Unauthorised, Unprocessable
+from mccpo.serve.pages.visitors import COOKIE, Visit, Visitors
+from mccpo.serve.problems import Forbidden, Problem, Unauthorised, Unprocessable
 
 if TYPE_CHECKING:
     from mccpo.serve.monitor.watch import Watch
@@ -60,9 +60,9 @@ def sending(right: Right) -> Callable[..., Awaitable[View]]:
 
     async def view(request: Request, token: Annotated[str, Form(max_length=100)] = "") -> View:
         check_origin(request.headers)
-        found = await look(request)
-        found.visit.check(token)
-        return found
+        looked = await look(request)
+        looked.visit.check(token)
+        return looked
 
     return view
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Response
 
@@ -22,43 +22,44 @@ OpenIds = Annotated[list[Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 @router.get("/decisions")
 async def stream(view: Viewing, before: Annotated[int | None, Query(ge=0, le=MOST)] = None) -> Response:
     """The newest decisions, or those before a number; the newest go on by themselves."""
-    found = await view.service.latest(view.tenant, before=before, limit=ON_A_PAGE)
+    decisions = await view.service.latest_decisions(view.tenant, before=before, limit=ON_A_PAGE)
     return view.show(
         "decisions.html",
-        decisions=found,
-        names=await _names(view, found),
-        after=found[0].number if found else 0,
+        decisions=decisions,
+        names=await _names(view, decisions),
+        after=decisions[0].number if decisions else 0,
         live=before is None,
-        earlier=found[-1].number if len(found) == ON_A_PAGE else None,
+        earlier=decisions[-1].number if len(decisions) == ON_A_PAGE else None,
     )
 
 
 @router.get("/decisions/new")
 async def new(view: Viewing, after: Number = 0, open: OpenIds = []) -> Response:  # noqa: B006 - read only
     """What has happened since number `after`: new decisions, and outcomes of those that were `open`."""
-    found = await view.service.latest(view.tenant, after=after, limit=ON_A_PAGE)
-    answered = [one for one in await view.service.among(view.tenant, open) if one.outcome] if open else []
-    if not found and not answered:
+    decisions = await view.service.latest_decisions(view.tenant, after=after, limit=ON_A_PAGE)
+    shown = await view.service.decisions_by_id(view.tenant, open) if open else []
+    answered = [decision for decision in shown if decision.outcome]
+    if not decisions and not answered:
         return Response(status_code=204)
     return view.show(
         "new_decisions.html",
-        decisions=found,
+        decisions=decisions,
         answered=answered,
-        names=await _names(view, found),
-        after=found[0].number if found else after,
-        skipped=len(found) == ON_A_PAGE,
+        names=await _names(view, decisions),
+        after=decisions[0].number if decisions else after,
+        skipped=len(decisions) == ON_A_PAGE,
     )
 
 
 @router.get("/decisions/{decision}")
 async def certificate(decision: Id, view: Viewing) -> Response:
     """A decision, and what it rests on."""
-    found = await view.service.decision(view.tenant, decision)
-    names = await _names(view, [found])
+    taken = await view.service.decision(view.tenant, decision)
+    names = await _names(view, [taken])
     return view.show(
-        "decision.html", one=found, name=names.get(found.learner), raw=json.dumps(found.certificate, indent=2)
+        "decision.html", one=taken, name=names.get(taken.learner), raw=json.dumps(taken.certificate, indent=2)
     )
 
 
-async def _names(view: View, found: list[DecisionView]) -> dict[str, Any]:
-    return await view.service.names(view.tenant, {one.learner for one in found})
+async def _names(view: View, decisions: list[DecisionView]) -> dict[str, str]:
+    return await view.service.names(view.tenant, {decision.learner for decision in decisions})

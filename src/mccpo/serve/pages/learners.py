@@ -1,4 +1,4 @@
-"""Learners: who there is, where one stands in the curriculum, and a teacher's own choice for them."""
+"""Learners: the list, a learner's state in the curriculum, and a teacher's own choice for them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from mccpo.serve.api.forms import Id, OverrideForm
 from mccpo.serve.api.guard import PAGES
 from mccpo.serve.pages.access import Overriding, View, Viewing, page_router
+from mccpo.serve.problems import Unprocessable
 from mccpo.serve.service.messages import ConceptState, Override, StateView
-from mccpo.serve.service.problems import Unprocessable
 
 ON_A_PAGE = 50
 LATEST = 10
@@ -34,13 +34,13 @@ router = page_router()
 async def roll(
     view: Viewing, name: Annotated[str, Query(max_length=200)] = "", skip: Annotated[int, Query(ge=0, le=10**9)] = 0
 ) -> Response:
-    """The learners, those heard of last first."""
-    found = await view.service.present(view.tenant, name, skip=skip, limit=ON_A_PAGE + 1)
+    """The learners, the most recently active first."""
+    presences = await view.service.presences(view.tenant, name, skip=skip, limit=ON_A_PAGE + 1)
     part = view.request.headers.get("hx-request") is not None
     return view.show(
         "roll.html" if part else "learners.html",
-        present=found[:ON_A_PAGE],
-        more=skip + ON_A_PAGE if len(found) > ON_A_PAGE else None,
+        present=presences[:ON_A_PAGE],
+        more=skip + ON_A_PAGE if len(presences) > ON_A_PAGE else None,
         skip=skip,
         name=name,
     )
@@ -53,9 +53,9 @@ async def learner(learner: Id, view: Viewing, set: Annotated[str, Query(max_leng
 
 
 @router.get("/learners/{learner}/standing")
-async def standing(learner: Id, view: Viewing, seen: Annotated[str, Query(max_length=64)] = "") -> Response:
+async def moving_part(learner: Id, view: Viewing, seen: Annotated[str, Query(max_length=64)] = "") -> Response:
     """The part of the page that moves; nothing, while it is as it was `seen`."""
-    content = await _standing(view, learner)
+    content = await _state_content(view, learner)
     if content["seen"] == seen:
         return Response(status_code=204)
     return view.show("moved.html", **content, moved=True)
@@ -71,7 +71,7 @@ async def override(
     teacher: Field = "",
     once: Field = "",
 ) -> Response:
-    """A teacher's choice. What is missing or refused is told beside the form, which keeps what was written."""
+    """A teacher's choice. The form shows again what was written, with what is missing or refused beside it."""
     words = reason.replace("\r\n", "\n").strip()
     given = {"concept": concept, "activity": activity, "reason": words, "teacher": teacher.strip()}
     try:
@@ -96,7 +96,7 @@ async def _page(
     wrong: Mapping[str, str] | None = None,
 ) -> Response:
     release = view.service.release
-    content = await _standing(view, learner)
+    content = await _state_content(view, learner)
     nothing = {"concept": "", "activity": "", "reason": "", "teacher": view.visit.caller.label}
     return view.show(
         "learner.html",
@@ -112,11 +112,11 @@ async def _page(
     )
 
 
-async def _standing(view: View, learner: str) -> dict[str, Any]:
-    """A learner's standing, the latest decisions, and a hash that changes when these do."""
+async def _state_content(view: View, learner: str) -> dict[str, Any]:
+    """A learner's state, the latest decisions, and a hash that changes when these do."""
     state = await view.service.state(view.tenant, learner)
-    latest = await view.service.latest(view.tenant, learner=learner, limit=LATEST)
-    known = json.dumps([asdict(state), [(one.id, one.outcome is None) for one in latest]])
+    latest = await view.service.latest_decisions(view.tenant, learner=learner, limit=LATEST)
+    known = json.dumps([asdict(state), [(decision.id, decision.outcome is None) for decision in latest]])
     concepts = _concepts(state, view.service.release.prerequisites)
     return {
         "learner": learner,
@@ -125,49 +125,55 @@ async def _standing(view: View, learner: str) -> dict[str, Any]:
         "many": len(concepts) > MANY,
         "groups": _groups(concepts),
         "latest": latest,
-        "now": next((one for one in latest if one.id == state.decision), None),
+        "now": next((decision for decision in latest if decision.id == state.decision), None),
         "seen": hashlib.sha256(known.encode()).hexdigest()[:16],
     }
 
 
 def _concepts(state: StateView, prerequisites: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
     return [
-        {"of": one, "at": at, "status": status(one, state.theta), "prerequisites": list(prerequisites[one.concept])}
-        for at, one in enumerate(state.concepts, start=1)
+        {
+            "of": concept,
+            "at": position,
+            "status": status(concept, state.theta),
+            "prerequisites": list(prerequisites[concept.concept]),
+        }
+        for position, concept in enumerate(state.concepts, start=1)
     ]
 
 
 def _groups(concepts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The concepts as they are listed: in one go, or where there are many by status, what can be learnt now first."""
+    """The concepts as they are listed: all together, or if there are many by status, the ready ones first."""
     if len(concepts) <= MANY:
         return {"all": concepts}
-    return {word: [one for one in concepts if one["status"] == word] for word in ("ready", "mastered", "locked")}
+    words = ("ready", "mastered", "locked")
+    return {word: [concept for concept in concepts if concept["status"] == word] for word in words}
 
 
-def status(one: ConceptState, theta: float) -> str:
-    """A concept in one word: locked, or mastered, or ready to be learnt."""
-    if not one.ready:
+def status(concept: ConceptState, theta: float) -> str:
+    """A concept in one word: locked, mastered, or ready to be learnt."""
+    if not concept.ready:
         return "locked"
-    return "mastered" if one.mastery >= theta else "ready"
+    return "mastered" if concept.mastery >= theta else "ready"
 
 
 def _once(token: str) -> str | None:
-    """The idempotency key of a form that is sent twice by a hasty hand."""
+    """The idempotency key of a form, which may be sent twice by a double click."""
     return f"page-{token}" if token.isascii() and token.isprintable() and 0 < len(token) <= 64 else None
 
 
 def _wrong(error: ValidationError) -> dict[str, str]:
-    """What to tell beside each field."""
-    found = {}
-    for one in error.errors():
-        field = str(one["loc"][0])
-        if not str(one["input"]).strip():
-            found[field] = _ASKED[field]
-        elif one["type"] == "string_pattern_mismatch":
-            found[field] = "There are characters in it that nobody sees: write it anew."
+    """The message beside each field."""
+    messages = {}
+    for entry in error.errors():
+        field = str(entry["loc"][0])
+        if not str(entry["input"]).strip():
+            messages[field] = _ASKED[field]
+        elif entry["type"] == "string_pattern_mismatch":
+            messages[field] = "There are characters in it that nobody sees: write it anew."
         else:
-            found[field] = str(one["msg"])
-    return found
+            messages[field] = str(entry["msg"])
+    return messages
 
 
 _ASKED = {

@@ -1,4 +1,4 @@
-"""Pages as text: everything that is put into one is escaped, and a page runs no script but those of its own origin."""
+"""Renders pages: all content is escaped, and a page runs no script but those of its own origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mccpo._version import __version__
 from mccpo.serve.api.guard import PAGES
-from mccpo.serve.api.visitors import Visit
+from mccpo.serve.pages.visitors import Visit
 
 HEADERS = {
     "content-security-policy": (
@@ -30,7 +30,7 @@ def render(request: Request, template: str, status: int = 200, *, visit: Visit |
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share in words.
+    """A share as a percentage.
 
     >>> percent(0.625), percent(None)
     ('62\xa0%', '–')
@@ -39,7 +39,7 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def plain(value: float | None, digits: int = 3) -> str:
-    """A number of so many significant digits; a dash where there is none.
+    """A number with so many significant digits; a dash for None.
 
     >>> plain(0.0123456), plain(1234.5), plain(None)
     ('0.0123', '1,234', '–')
@@ -50,7 +50,7 @@ def plain(value: float | None, digits: int = 3) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """How many there are of something.
+    """A count with its noun, in the plural where needed.
 
     >>> many(1, "learner"), many(1200, "learner")
     ('1 learner', '1,200 learners')
@@ -59,7 +59,7 @@ def many(count: int, what: str) -> str:
 
 
 def sentence(text: str, stop: bool = True) -> str:
-    """A text as a sentence of its own.
+    """A text as a sentence: capitalised, with a full stop.
 
     >>> sentence("sign in with a key")
     'Sign in with a key.'
@@ -68,7 +68,7 @@ def sentence(text: str, stop: bool = True) -> str:
 
 
 def minute(at: str) -> str:
-    """A time of the record to the second, in UTC; the browser tells it in its own zone.
+    """A time of the record to the second, in UTC; the browser shows it in its own zone.
 
     >>> minute("2026-01-07T10:12:00.123Z")
     '2026-01-07 10:12:00'

@@ -20,8 +20,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release
-from mccpo.serve.record.learner_state import Standing
 
 By = Literal["policy", "fallback", "teacher"]
 """Who chose: the policy; the rule that stands in where it fails; a teacher."""
@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
 
 
 def write_certificate(
-    release: Release, standing: Standing, ready: Iterable[bool], mastery: dict[str, float], chosen: Chosen
+    release: Release, standing: LearnerState, ready: Iterable[bool], mastery: dict[str, float], chosen: Chosen
 ) -> dict[str, Any]:
     """The certificate of a choice, as JSON values. `ready` goes over concepts."""
     concept, activity = release.actions[chosen.action]
@@ -64,23 +64,23 @@ def write_certificate(
     }
 
 
-def digest(standing: Standing) -> str:
+def digest(standing: LearnerState) -> str:
     """SHA-256 of a standing: K and the counts as little-endian 64-bit numbers, then t, the last action, the mask."""
-    whole = hashlib.sha256(standing.K.astype("<f8").tobytes())
-    whole.update(standing.practised.astype("<i8").tobytes())
+    whole = hashlib.sha256(standing.K.astype("<f8", copy=False).tobytes())
+    whole.update(standing.practised.astype("<i8", copy=False).tobytes())
     last = -1 if standing.last is None else standing.last
     whole.update(f"{standing.t},{last},{standing.previous is not None}".encode())
     if standing.previous is not None:
-        whole.update(standing.previous.astype(np.uint8).tobytes())
+        whole.update(standing.previous.view(np.uint8).tobytes())
     return whole.hexdigest()
 
 
 def digest_of_chances(chances: Float[np.ndarray, " actions+1"]) -> str:
     """SHA-256 of the chances of all actions and the no-op, as little-endian single-precision numbers."""
-    return hashlib.sha256(chances.astype("<f4").tobytes()).hexdigest()
+    return hashlib.sha256(chances.astype("<f4", copy=False).tobytes()).hexdigest()
 
 
-def frontier_mask(release: Release, standing: Standing, ready: bytes) -> Bool[np.ndarray, " concepts"]:
+def frontier_mask(release: Release, standing: LearnerState, ready: bytes) -> Bool[np.ndarray, " concepts"]:
     """Which concepts have become ready since the decision before; at the first of a session, none."""
     now = np.frombuffer(ready, np.bool_)
     if standing.previous is None:
@@ -88,5 +88,6 @@ def frontier_mask(release: Release, standing: Standing, ready: bytes) -> Bool[np
     return now & ~standing.previous[:: len(release.activities)]
 
 
-def _frontier(release: Release, standing: Standing, ready: bytes) -> list[str]:
-    return [release.concepts[at] for at in np.flatnonzero(frontier_mask(release, standing, ready))]
+def _frontier(release: Release, standing: LearnerState, ready: bytes) -> list[str]:
+    concepts = release.concepts
+    return [concepts[at] for at in frontier_mask(release, standing, ready).nonzero()[0].tolist()]

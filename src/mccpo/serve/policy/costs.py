@@ -1,13 +1,12 @@
-"""What a lesson is worth by the run's own reckoning: engagement and the three costs that carry budgets."""
+"""What a lesson that was served is worth by the run's own reckoning: engagement, and the costs that carry budgets."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
+from mccpo.policy import costs_of, engagement_of, novelty_of
+from mccpo.serve.policy.learner_state import LearnerState, learning_rate
 from mccpo.serve.policy.release import Release
-from mccpo.serve.record.learner_state import Standing, learning_rate
 
 
 class Priced(NamedTuple):
@@ -20,25 +19,18 @@ class Priced(NamedTuple):
     gain: float
 
 
-def price(release: Release, standing: Standing, action: int, gain: float | None = None) -> Priced:
+def price(release: Release, standing: LearnerState, action: int, gain: float | None = None) -> Priced:
     """Prices a lesson by how the learner stood when it was decided.
 
     `gain` is the change of mastery that its outcome brought; it counts only where the run priced by it. The others go
     by the gain to be expected of the lesson, whatever the luck of its answer.
     """
-    prices = release.prices
     at, which = divmod(action, len(release.activities))
     activity, K = release.activities[which], float(standing.K[at])
     expected = learning_rate(release, standing, release.concepts[at], activity.name) * (1 - K)
     gain = gain if release.tutor.realised and gain is not None else expected
-    demand = min(float(release.curriculum.demand[at]) * activity.demand, 1.0)
-    novelty = float(np.exp(-standing.practised[at] / release.tutor.novelty_span))
-    engagement = prices.r_base - prices.r_difficulty * demand * (1 - K) + prices.r_novelty * novelty
-    reward = min(max(engagement + activity.engagement, 0.0), 1.0)
-    return Priced(
-        reward=reward,
-        c2=max(0.0, prices.c2_gain - gain),
-        c3=max(0.0, prices.c3_demand - demand),
-        c4=max(0.0, reward - prices.c4_rate * gain),
-        gain=gain,
-    )
+    demand = float(release.tutor.demand[action])
+    novelty = float(novelty_of(standing.practised[at], release.tutor.novelty_span))
+    engagement = float(engagement_of(release.prices, demand, K, novelty, activity.engagement))
+    c2, c3, c4 = map(float, costs_of(release.prices, engagement, demand, gain))
+    return Priced(engagement, c2, c3, c4, gain)

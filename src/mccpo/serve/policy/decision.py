@@ -19,9 +19,9 @@ from jaxtyping import Bool, Float
 from mccpo.errors import InputError, MccpoError
 from mccpo.serve.policy import gate
 from mccpo.serve.policy.certificate import By, Chosen, digest_of_chances, write_certificate
+from mccpo.serve.policy.learner_state import LearnerState, mastery, observe
 from mccpo.serve.policy.network import executed
 from mccpo.serve.policy.release import Release
-from mccpo.serve.record.learner_state import Standing, mastery, observe
 
 log = logging.getLogger("mccpo.serve")
 
@@ -54,7 +54,7 @@ class Decision(NamedTuple):
 
 def decide(
     release: Release,
-    standing: Standing,
+    standing: LearnerState,
     uniform: float,
     *,
     timeout: float = TIMEOUT,
@@ -77,7 +77,7 @@ def decide(
     return _decision(release, standing, known, ready, chosen)
 
 
-def override(release: Release, standing: Standing, concept: str, activity: str | None = None) -> Decision:
+def override(release: Release, standing: LearnerState, concept: str, activity: str | None = None) -> Decision:
     """A teacher's choice, through the same gate: `Refusal` where the learner is not ready for it."""
     known = _sound(release, standing)
     action = release.action(concept, activity)
@@ -88,7 +88,7 @@ def override(release: Release, standing: Standing, concept: str, activity: str |
     return _decision(release, standing, known, ready, Chosen(action, "teacher"))
 
 
-def propensities(release: Release, standing: Standing) -> Float[np.ndarray, " actions"]:
+def propensities(release: Release, standing: LearnerState) -> Float[np.ndarray, " actions"]:
     """The chance with which each action is served, gate included; other policies' decisions are weighed by it."""
     known = _sound(release, standing)
     features, ready = observe(release, standing)
@@ -104,7 +104,7 @@ def propensities(release: Release, standing: Standing) -> Float[np.ndarray, " ac
 
 
 def recheck(
-    release: Release, standing: Standing, concept: str, activity: str | None, certificate: Mapping[str, Any]
+    release: Release, standing: LearnerState, concept: str, activity: str | None, certificate: Mapping[str, Any]
 ) -> str | None:
     """Derives a certificate again from the standing it was given in; None where it holds, else what does not.
 
@@ -133,7 +133,7 @@ def recheck(
     return None
 
 
-def _sound(release: Release, standing: Standing) -> dict[str, float]:
+def _sound(release: Release, standing: LearnerState) -> dict[str, float]:
     """The mastery by name; what is no standing of this release's learners is refused."""
     concepts, actions = len(release.concepts), len(release.actions)
     fits = standing.K.shape == standing.practised.shape == (concepts,)
@@ -216,7 +216,7 @@ def _holds(release: Release, known: dict[str, float], action: int) -> bool:
 
 def _decision(
     release: Release,
-    standing: Standing,
+    standing: LearnerState,
     known: dict[str, float],
     ready: Bool[np.ndarray, " actions"],
     chosen: Chosen,
@@ -230,7 +230,7 @@ def _decision(
 
 
 def _rederived(
-    release: Release, standing: Standing, known: dict[str, float], action: int, certificate: Mapping[str, Any]
+    release: Release, standing: LearnerState, known: dict[str, float], action: int, certificate: Mapping[str, Any]
 ) -> Chosen | str:
     """The choice as it must have been by what the certificate says of it; or what contradicts it."""
     by, reason = certificate["by"], certificate["reason"]

@@ -17,20 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.numpy import load
 
-from mccpo.curriculum import Curriculum
-from mccpo.curriculum.formats import json_format
+from mccpo.curriculum import Curriculum, render_json
 from mccpo.errors import InputError
 from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
-from mccpo.serve.policy.network import Filter, Network, Shape, network_of
-from mccpo.serve.policy.parameters import Activity, Prices, Tutor, read_tutor
+from mccpo.policy import Activity, Filter, PolicyNetwork, Prices
+from mccpo.runs import PolicyFile, StoredPolicies, naming, network_from_json, read_policy_file
+from mccpo.serve.policy.network import ServedNetwork, served_network
+from mccpo.serve.policy.parameters import Tutor, read_tutor
 
 FORMAT = "mccpo-release/1"
-_POLICIES = "mccpo-policies/1"
-_DOCUMENT, _TENSORS = "policies.json", "policies.safetensors"
 _AGAIN = "train it again, or serve another run"
 # Post-hoc methods leave the rule to the environment; tutors spread what they filter over what is ready.
 _RULES: dict[str, Filter] = {
@@ -66,7 +63,7 @@ class Release:
     method: str
     seed: int
     tutor: Tutor
-    network: Network
+    network: ServedNetwork
     masked: bool
     rule: Filter
     budgets: Mapping[str, float]
@@ -92,7 +89,7 @@ class Release:
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        return self.tutor.activities
+        return self.tutor.offered
 
     @property
     def learner(self) -> BKT:
@@ -123,32 +120,28 @@ class Release:
         return at + names.index(activity)
 
 
-def load_release(run: Path, *, part: str | None = None, method: str = "mc-cpo", seed: int = 0) -> Release:
+def load_release(run: Path, *, part: str | None = None, method: str | None = None, seed: int = 0) -> Release:
     """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed."""
-    path = run / _DOCUMENT
-    document = read_json(path, fix="name the folder of a finished run of a neural learner, such as of tutor-15")
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
         raise InputError(f"{run} is not finished", fix="finish it with --resume")
-    if document.get("format") != _POLICIES:
-        raise InputError(f"{path} has the format {document.get('format')!r}", fix=f"give one of {_POLICIES}")
-    tensors = _tensors(run / _TENSORS, document.get("sha256"))
-    try:
-        _check_parts(document)
-        name = _part(document["parts"], part, method)
-        found = document["parts"][name]
-        content = {key: found[key] for key in ("environment", "parameters", "actions", "network", "budgets")}
-        content |= {"format": FORMAT, "part": name, "method": found["methods"][method], "seed": seed}
-        parameters = tensors[f"{name}/{method}"]
-        if parameters.ndim != 2 or parameters.dtype != np.float32:
-            raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=_AGAIN)
-        if not 0 <= seed < len(parameters):
-            raise InputError(f"there is no seed {seed}", fix=f"choose from 0 to {len(parameters) - 1}")
-        return build_release(canonical_json(content), parameters[seed].astype("<f4").tobytes())
-    except InputError as error:
-        raise InputError(f"{path}: {error.what}", fix=error.fix) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is damaged ({error!r})", fix=_AGAIN) from error
+    missing = "name the folder of a finished run of a neural learner, such as of tutor-15"
+    file = read_policy_file(run, missing=missing, fix=_AGAIN)
+    with naming(file.path):
+        stored = _chosen(file, part, method)
+        if not 0 <= seed < len(stored.parameters):
+            raise InputError(f"there is no seed {seed}", fix=f"choose from 0 to {len(stored.parameters) - 1}")
+        return build_release(_description(stored, seed), stored.parameters[seed].astype("<f4").tobytes())
+
+
+def _description(stored: StoredPolicies, seed: int) -> str:
+    """All that a policy is but its weights, as the one text that is hashed."""
+    if stored.network is None:
+        raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
+    about = stored.part_json()
+    content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets")}
+    own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
+    return canonical_json(content | own)
 
 
 def build_release(description: str, weights: bytes, *, version: str | None = None) -> Release:
@@ -171,7 +164,7 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
     if not isinstance(method["masked"], bool) or method["filter"] not in _RULES:
         raise InputError(f"the method {method['name']!r} is not one that can be executed", fix=_AGAIN)
     network = content["network"]
-    shape = Shape(**network | {"hidden": tuple(network["hidden"])})
+    shape = network_from_json(network)
     parameters = np.frombuffer(weights, "<f4")
     _check_policy(tutor, content, shape, parameters)
     policy = {"network": network, "method": method, "actions": content["actions"]}
@@ -181,13 +174,13 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         method=method["name"],
         seed=content["seed"],
         tutor=tutor,
-        network=network_of(shape, parameters),
+        network=served_network(shape, parameters),
         masked=method["masked"],
         rule=_RULES[method["filter"]],
         budgets=_budgets(content["budgets"]),
         sha256=Hashes(
             policy=_sha256(canonical_json(policy).encode() + b"\0" + weights),
-            curriculum=sha256_json(json.loads(json_format.render(tutor.curriculum.to_raw()))),
+            curriculum=sha256_json(json.loads(render_json(tutor.curriculum.to_raw()))),
             learner=sha256_json(tutor.learning),
         ),
         description=description,
@@ -196,38 +189,37 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
 
 
 def _check_policy(
-    tutor: Tutor, content: Mapping[str, Any], shape: Shape, parameters: Float[np.ndarray, " parameters"]
+    tutor: Tutor, content: Mapping[str, Any], network: PolicyNetwork, parameters: Float[np.ndarray, " parameters"]
 ) -> None:
     """Refuses a policy that does not fit its environment, or whose weights are no numbers."""
-    actions = len(tutor.action_names)
     if list(tutor.action_names) != content["actions"]:
         raise InputError("its actions are others than those of its curriculum and activities", fix=_AGAIN)
-    if (shape.features, shape.actions) != (3 * len(tutor.curriculum) + actions + 1, actions):
+    if (network.features, network.actions) != (tutor.layout.size, len(tutor.action_names)):
         raise InputError("its network does not fit its curriculum and activities", fix=_AGAIN)
-    if not (len(shape.hidden) == 2 and min(shape.hidden) > 0 and shape.signals > 0 and len(parameters) == shape.size):
+    if len(parameters) != network.size:
         raise InputError("its weights do not fit its network", fix=_AGAIN)
     if not np.isfinite(parameters).all():
         raise InputError("its weights are not finite numbers", fix=_AGAIN)
 
 
-def _check_parts(document: Mapping[str, Any]) -> None:
-    """Refuses what was edited after the run had saved it, such as an edge; older runs do not say what they saved."""
-    saved = document.get("parts_sha256")
-    if saved is not None and saved != sha256_json(document["parts"]):
-        raise InputError("its curriculum, or what else it says of its parts, is not what the run saved", fix=_AGAIN)
+def _chosen(file: PolicyFile, part: str | None, method: str | None) -> StoredPolicies:
+    """The policies to serve: of the part that is named, or of the only one with the method.
 
-
-def _part(parts: Mapping[str, Any], part: str | None, method: str) -> str:
-    """The part to serve: the one that is named, or the only one with the method."""
-    having = [name for name, found in parts.items() if method in found["methods"]]
+    Without a method, MC-CPO is meant, or the only one there is.
+    """
+    parts = dict.fromkeys(stored.part for stored in file.policies)
+    if method is None:
+        known = {stored.method_name for stored in file.policies}
+        method = next(iter(known)) if len(known) == 1 else "mc-cpo"
+    having = {stored.part: stored for stored in file.policies if stored.method_name == method}
     if part is not None and part not in parts:
         raise InputError(f"there is no part {part!r}", fix=f"choose from {', '.join(parts)}")
     if not having or (part is not None and part not in having):
-        methods = dict.fromkeys(name for found in parts.values() for name in found["methods"])
+        methods = dict.fromkeys(stored.method_name for stored in file.policies)
         raise InputError(f"there is no policy of the method {method!r}", fix=f"choose from {', '.join(methods)}")
     if part is None and len(having) > 1:
         raise InputError(f"the run has {len(having)} parts", fix=f"name one with --part: {', '.join(having)}")
-    return having[0] if part is None else part
+    return having[next(iter(having)) if part is None else part]
 
 
 def _budgets(given: Mapping[str, Any]) -> dict[str, float]:
@@ -235,19 +227,6 @@ def _budgets(given: Mapping[str, Any]) -> dict[str, float]:
         if isinstance(budget, bool) or not 0 <= budget < math.inf:
             raise InputError(f"its budget of {cost} is {budget}", fix=_AGAIN)
     return {cost: float(budget) for cost, budget in given.items()}
-
-
-def _tensors(path: Path, expected: object) -> dict[str, np.ndarray]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", fix=_AGAIN) from error
-    if _sha256(content) != expected:
-        raise InputError(f"{path} does not hold the policies that {_DOCUMENT} describes", fix=_AGAIN)
-    try:
-        return dict(load(content))
-    except SafetensorError as error:
-        raise InputError(f"{path} is damaged: {error}", fix=_AGAIN) from error
 
 
 def _sha256(content: bytes) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 from mccpo.errors import InputError
 from mccpo.serve.policy.decision import Decision, decide, propensities
+from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release
-from mccpo.serve.record.learner_state import Standing
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,9 @@ def check_compatible(current: Release, other: Release) -> None:
         raise InputError(f"the release {other.version} has other activities", fix="serve it with a database of its own")
 
 
-def look_on(shadow: Release, standing: Standing, uniform: float, served: Decision, *, timeout: float) -> dict[str, Any]:
+def look_on(
+    shadow: Release, standing: LearnerState, uniform: float, served: Decision, *, timeout: float
+) -> dict[str, Any]:
     """What a shadow would have decided by the same draw, as JSON values, and what chance it gives to what was served.
 
     A shadow that fails says so here and does nothing else: a learner's decision never hangs on it.

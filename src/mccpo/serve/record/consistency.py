@@ -1,172 +1,186 @@
-"""What the events say of the other tables, and whether these say the same: for `verify`, some learners at a time."""
+"""Compares the other tables with what the events say, some learners at a time; a part of `verify`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import Table, select
+from sqlalchemy import Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
-from mccpo.serve.record.chain import Broken, commitment
-from mccpo.serve.record.learner_history import Course, same
-from mccpo.serve.record.rows import Decided, Note, Sitting
+from mccpo.serve.record.chain import BrokenRecord, commitment, outcome_fields
+from mccpo.serve.record.learner_history import LearnerHistory, same_history
+from mccpo.serve.record.reply_reference import ReplyReference
+from mccpo.serve.record.rows import DecisionRow, NoteRow, SessionRow
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, REPLY, SESSION, STANDING
-from mccpo.serve.service.idempotency import reference_of
-from mccpo.serve.service.views import outcome_view
 
 TABLES = (DECISION, SESSION, STANDING, LEARNER, NOTE, REPLY)
-"""What can be rebuilt from the events, or must at least agree with them."""
+"""The tables that can be rebuilt from the events, or must at least agree with them."""
 
 
 @dataclass
-class Said:
-    """The rows that the events of some learners speak of.
+class ExpectedRows:
+    """The rows that must exist for some learners, according to the events.
 
-    - `words`: by the number of an override, its learner and what seals the teacher's words.
-    - `registered`, `erased`: when learners were, and of which tenant; the number of the event that erased them.
-    - `sealed`: what seals a learner's name and labels now.
+    - `words`: by the number of an override, its learner and the commitment to the teacher's words.
+    - `registered`: by learner, the tenant and the time; `erased`: the time and the number of the erasing event.
+    - `identities`: by learner, the commitment to the current name and labels.
     """
 
-    courses: dict[str, Course] = field(default_factory=dict)
-    decisions: dict[str, Decided] = field(default_factory=dict)
-    sessions: dict[str, Sitting] = field(default_factory=dict)
+    histories: dict[str, LearnerHistory] = field(default_factory=dict)
+    decisions: dict[str, DecisionRow] = field(default_factory=dict)
+    sessions: dict[str, SessionRow] = field(default_factory=dict)
     words: dict[int, tuple[str, str]] = field(default_factory=dict)
     registered: dict[str, tuple[str, int]] = field(default_factory=dict)
     erased: dict[str, tuple[int, int]] = field(default_factory=dict)
-    sealed: dict[str, str] = field(default_factory=dict)
+    identities: dict[str, str] = field(default_factory=dict)
 
     @property
-    def held(self) -> int:
+    def count(self) -> int:
         """How many rows these are."""
-        return len(self.courses) + len(self.decisions) + len(self.sessions) + len(self.words)
+        return len(self.histories) + len(self.decisions) + len(self.sessions) + len(self.words)
 
-    def add(self, other: Said) -> None:
-        """Adds what was said of others."""
-        for one in fields(self):
-            getattr(self, one.name).update(getattr(other, one.name))
+    def add(self, other: ExpectedRows) -> None:
+        """Adds the rows of other learners."""
+        for entry in fields(self):
+            getattr(self, entry.name).update(getattr(other, entry.name))
 
 
-async def compare(
-    connection: AsyncConnection, said: Said, releases: Mapping[str, Release], counts: dict[Table, int]
+async def compare_tables(
+    connection: AsyncConnection, expected: ExpectedRows, releases: Mapping[str, Release], counts: dict[Table, int]
 ) -> None:
-    """Compares what is kept of some learners with what the events say; `counts` grows by the rows that there are."""
-    counts[DECISION] += await _alike(connection, DECISION, said.decisions, Decided._make, "decision")
-    counts[SESSION] += await _alike(connection, SESSION, said.sessions, Sitting._make, "session")
-    counts[STANDING] += await _standings(connection, said.courses, releases)
-    counts[LEARNER] += await _identities(connection, said)
-    counts[NOTE] += await _notes(connection, said)
-    counts[REPLY] += await _replies(connection, said)
+    """Compares the stored rows of some learners with the expected ones; adds the stored rows to `counts`."""
+    counts[DECISION] += await _check_rows(connection, DECISION, expected.decisions, DecisionRow._make, "decision")
+    counts[SESSION] += await _check_rows(connection, SESSION, expected.sessions, SessionRow._make, "session")
+    counts[STANDING] += await _check_histories(connection, expected.histories, releases)
+    counts[LEARNER] += await _check_identities(connection, expected)
+    counts[NOTE] += await _check_notes(connection, expected)
+    counts[REPLY] += await _check_replies(connection, expected)
 
 
-async def _alike(
-    connection: AsyncConnection, table: Table, said: Mapping[str, Any], made: Callable[[Any], Any], word: str
-) -> int:
-    found = {row.id: made(row) for row in await rows.rows_of(connection, table, "id", said)}
-    for id, one in said.items():
-        if id not in found:
-            raise Broken(f"{word} {id}: is on record, and no longer kept")
-        if found[id] != one:
-            raise Broken(f"{word} {id}: is not kept as the events say")
-    return len(found)
+async def check_row_counts(connection: AsyncConnection, counts: Mapping[Table, int]) -> None:
+    """Checks that no table has rows of which the events do not speak."""
+    for table, expected in counts.items():
+        query = select(func.count()).select_from(table)
+        if table is REPLY:  # replies about no learner belong to requests that leave no event
+            query = query.where(REPLY.c.learner != "")
+        stored = (await connection.execute(query)).scalar_one()
+        if stored != expected:
+            raise BrokenRecord(f"the table {table.name} has {stored} rows, and the events speak of {expected}")
 
 
-async def _standings(
-    connection: AsyncConnection, courses: Mapping[str, Course], releases: Mapping[str, Release]
-) -> int:
-    found = {row.learner: row for row in await rows.rows_of(connection, STANDING, "learner", courses)}
-    for learner, course in courses.items():
-        if learner not in found:
-            raise Broken(f"learner {learner}: the standing is not there")
-        try:
-            alike = same(course, rows.course_of(found[learner], len(releases[course.release].actions)))
-        except (ValueError, TypeError):
-            alike = False
-        if not alike:
-            raise Broken(f"learner {learner}: the standing is not what the events say")
-    return len(found)
-
-
-async def _identities(connection: AsyncConnection, said: Said) -> int:
-    """That every learner is somebody, whom the events seal, or erased, and never both."""
-    found = {row.id: row for row in await rows.rows_of(connection, LEARNER, "id", said.registered)}
-    for learner, (tenant, registered) in said.registered.items():
-        if learner not in found:
-            raise Broken(f"learner {learner}: is on record, and no longer kept")
-        try:
-            kept = rows.identity_of(found[learner])
-        except (ValueError, TypeError) as error:
-            raise Broken(f"learner {learner}: the labels are damaged") from error
-        erased, _ = said.erased.get(learner, (None, 0))
-        if (kept.tenant, kept.registered, kept.erased) != (tenant, registered, erased):
-            raise Broken(f"learner {learner}: is not registered or erased as the events say")
-        who = (kept.name, kept.labels, kept.salt)
-        if erased is not None and who != (None, None, None):
-            raise Broken(f"learner {learner}: is erased and still has a name or labels")
-        if erased is None and None in who[:2]:
-            raise Broken(f"learner {learner}: has no name or labels, and was not erased")
-        if erased is None and kept.seal != said.sealed.get(learner):
-            raise Broken(f"learner {learner}: name and labels are not those that the events seal")
-    return len(found)
-
-
-async def _replies(connection: AsyncConnection, said: Said) -> int:
-    """That what is kept under idempotency keys refers to events of its learner, and holds no words."""
-    found = await rows.rows_of(connection, REPLY, "learner", said.registered)
-    told_by: dict[int, str] = {}
-    for row in found:
-        try:
-            number, _ = reference_of(row.answer)
-        except (ValueError, TypeError) as error:
-            raise Broken(f"learner {row.learner}: a reply about them is not in the form of one") from error
-        if row.learner in said.erased and number != said.erased[row.learner][1]:
-            raise Broken(f"learner {row.learner}: is erased, and a reply about them is still there")
-        if number is not None:
-            told_by[number] = row.learner
-    owners = {row.number: row.learner for row in await rows.rows_of(connection, EVENT, "number", told_by)}
-    for number, learner in told_by.items():
-        if owners.get(number) != learner:
-            raise Broken(f"learner {learner}: a reply about them refers to event {number}, which is not theirs")
-    return len(found)
-
-
-async def check_statements(connection: AsyncConnection) -> None:
-    """That the answers to statements of xAPI, which are kept as they were given, tell outcomes as the events do."""
+async def check_statement_replies(connection: AsyncConnection) -> None:
+    """Checks the stored answers to xAPI statements, which hold whole outcomes, against the events."""
     query = select(REPLY).where(REPLY.c.learner == "").order_by(REPLY.c.id).limit(rows.CHUNK)
     last = ""
-    while found := (await connection.execute(query.where(REPLY.c.id > last))).all():
-        for row in found:
-            await _check_told(connection, row.answer)
-        last = found[-1].id
+    while replies := (await connection.execute(query.where(REPLY.c.id > last))).all():
+        for row in replies:
+            await _check_statement_reply(connection, row.answer)
+        last = replies[-1].id
 
 
-async def _check_told(connection: AsyncConnection, answer: str) -> None:
+async def _check_rows(
+    connection: AsyncConnection, table: Table, expected: Mapping[str, Any], make: Callable[[Any], Any], word: str
+) -> int:
+    stored = {row.id: make(row) for row in await rows.select_rows(connection, table, "id", expected)}
+    for id, row in expected.items():
+        if id not in stored:
+            raise BrokenRecord(f"{word} {id}: is on record, and no longer kept")
+        if stored[id] != row:
+            raise BrokenRecord(f"{word} {id}: is not kept as the events say")
+    return len(stored)
+
+
+async def _check_histories(
+    connection: AsyncConnection, histories: Mapping[str, LearnerHistory], releases: Mapping[str, Release]
+) -> int:
+    stored = {row.learner: row for row in await rows.select_rows(connection, STANDING, "learner", histories)}
+    for learner, history in histories.items():
+        if learner not in stored:
+            raise BrokenRecord(f"learner {learner}: the standing is not there")
+        try:
+            same = same_history(history, rows.history_from_row(stored[learner], len(releases[history.release].actions)))
+        except (ValueError, TypeError):
+            same = False
+        if not same:
+            raise BrokenRecord(f"learner {learner}: the standing is not what the events say")
+    return len(stored)
+
+
+async def _check_identities(connection: AsyncConnection, expected: ExpectedRows) -> int:
+    """Checks that every learner either has the identity that the events commit to, or is erased."""
+    stored = {row.id: row for row in await rows.select_rows(connection, LEARNER, "id", expected.registered)}
+    for learner, (tenant, registered) in expected.registered.items():
+        if learner not in stored:
+            raise BrokenRecord(f"learner {learner}: is on record, and no longer kept")
+        try:
+            identity = rows.identity_from_row(stored[learner])
+        except (ValueError, TypeError) as error:
+            raise BrokenRecord(f"learner {learner}: the labels are damaged") from error
+        erased, _ = expected.erased.get(learner, (None, 0))
+        if (identity.tenant, identity.registered, identity.erased) != (tenant, registered, erased):
+            raise BrokenRecord(f"learner {learner}: is not registered or erased as the events say")
+        personal = (identity.name, identity.labels, identity.salt)
+        if erased is not None and personal != (None, None, None):
+            raise BrokenRecord(f"learner {learner}: is erased and still has a name or labels")
+        if erased is None and None in personal[:2]:
+            raise BrokenRecord(f"learner {learner}: has no name or labels, and was not erased")
+        if erased is None and identity.commitment != expected.identities.get(learner):
+            raise BrokenRecord(f"learner {learner}: name and labels are not those that the events seal")
+    return len(stored)
+
+
+async def _check_replies(connection: AsyncConnection, expected: ExpectedRows) -> int:
+    """Checks that the replies under idempotency keys refer to events of their learner, and hold no words."""
+    replies = await rows.select_rows(connection, REPLY, "learner", expected.registered)
+    learner_by_event: dict[int, str] = {}
+    for row in replies:
+        try:
+            number, _ = ReplyReference.parse(row.answer)
+        except (ValueError, TypeError) as error:
+            raise BrokenRecord(f"learner {row.learner}: a reply about them is not in the form of one") from error
+        if row.learner in expected.erased and number != expected.erased[row.learner][1]:
+            raise BrokenRecord(f"learner {row.learner}: is erased, and a reply about them is still there")
+        if number is not None:
+            learner_by_event[number] = row.learner
+    events = await rows.select_rows(connection, EVENT, "number", learner_by_event)
+    owners = {row.number: row.learner for row in events}
+    for number, learner in learner_by_event.items():
+        if owners.get(number) != learner:
+            raise BrokenRecord(f"learner {learner}: a reply about them refers to event {number}, which is not theirs")
+    return len(replies)
+
+
+async def _check_statement_reply(connection: AsyncConnection, answer: str) -> None:
     try:
         content = json.loads(answer)
         results = content.get("results", []) if isinstance(content, dict) else []
-        given = {one["outcome"]["number"]: one["outcome"] for one in results if one.get("outcome")}
+        answered = {result["outcome"]["number"]: result["outcome"] for result in results if result.get("outcome")}
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise Broken("a reply to statements is not in the form of one") from error
-    found = await rows.rows_of(connection, EVENT, "number", given, EVENT.c.kind == "outcome")
-    said = {row.number: asdict(outcome_view(rows.event_of(row))) for row in found}
-    for number, outcome in given.items():
-        if outcome | {"again": False} != said.get(number):
-            raise Broken(f"event {number}: a reply to statements tells its outcome otherwise")
+        raise BrokenRecord("a reply to statements is not in the form of one") from error
+    events = await rows.select_rows(connection, EVENT, "number", answered, EVENT.c.kind == "outcome")
+    recorded = {row.number: {**outcome_fields(rows.event_from_row(row)), "again": False} for row in events}
+    for number, outcome in answered.items():
+        if outcome | {"again": False} != recorded.get(number):
+            raise BrokenRecord(f"event {number}: a reply to statements tells its outcome otherwise")
 
 
-async def _notes(connection: AsyncConnection, said: Said) -> int:
-    """That a teacher's words are those that the event seals, until the learner is erased."""
-    found = {row.number: Note._make(row) for row in await rows.rows_of(connection, NOTE, "number", said.words)}
-    for number, (learner, sealed) in said.words.items():
-        note = found.get(number)
-        if note is None and learner not in said.erased:
-            raise Broken(f"event {number}: the teacher's words are no longer there")
-        if note is not None and learner in said.erased:
-            raise Broken(f"event {number}: words about an erased learner are still there")
-        if note is not None and (learner, sealed) != (note.learner, commitment(note.salt, note.teacher, note.reason)):
-            raise Broken(f"event {number}: the teacher's words are not those that it seals")
-    return len(found)
+async def _check_notes(connection: AsyncConnection, expected: ExpectedRows) -> int:
+    """Checks that a teacher's words are those that the event commits to, until the learner is erased."""
+    note_rows = await rows.select_rows(connection, NOTE, "number", expected.words)
+    notes = {row.number: NoteRow._make(row) for row in note_rows}
+    for number, (learner, committed) in expected.words.items():
+        note = notes.get(number)
+        if note is None and learner not in expected.erased:
+            raise BrokenRecord(f"event {number}: the teacher's words are no longer there")
+        if note is None:
+            continue
+        if learner in expected.erased:
+            raise BrokenRecord(f"event {number}: words about an erased learner are still there")
+        if (learner, committed) != (note.learner, commitment(note.salt, note.teacher, note.reason)):
+            raise BrokenRecord(f"event {number}: the teacher's words are not those that it seals")
+    return len(notes)

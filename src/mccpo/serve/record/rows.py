@@ -1,31 +1,30 @@
-"""Between the tables and what they hold: rows are read and written in bulk, since one commit carries many requests."""
+"""The rows of the tables as types, and how they are read: in bulk, since one commit carries many requests."""
 
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Table, delete, insert, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Row, Table, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from mccpo.files import canonical_json
+from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release, build_release
-from mccpo.serve.record.chain import Event, Head, canonical, commitment, unseal
-from mccpo.serve.record.learner_history import Course
-from mccpo.serve.record.learner_state import Standing
-from mccpo.serve.record.schema import DECISION, EVENT, HEAD, LEARNER, NOTE, RELEASE, REPLY, SESSION, STANDING
+from mccpo.serve.record.chain import Event, commitment, parse_event
+from mccpo.serve.record.learner_history import LearnerHistory
+from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, RELEASE
 
 CHUNK = 500
-"""Rows or ids in one statement; databases bound how many they take."""
+"""Rows or ids in one statement; databases limit how many they accept."""
 
 
 class Identity(NamedTuple):
     """Who a learner is, by the tenant's own name; name and labels are None once erased.
 
-    `salt` is that with which an event seals the two. It goes with them, and records of old have none.
+    `salt` belongs to the commitment to name and labels in the events. It is erased with them; old records have none.
     """
 
     id: str
@@ -37,17 +36,17 @@ class Identity(NamedTuple):
     salt: str | None = None
 
     @property
-    def seal(self) -> str | None:
-        """What the event says of name and labels, None where it says nothing."""
+    def commitment(self) -> str | None:
+        """The commitment to name and labels that the event holds; None if it holds none."""
         if self.salt is None or self.name is None or self.labels is None:
             return None
-        return commitment(self.salt, self.name, canonical(self.labels))
+        return commitment(self.salt, self.name, canonical_json(self.labels))
 
 
-class Decided(NamedTuple):
+class DecisionRow(NamedTuple):
     """A decision in short.
 
-    `outcome` is the number of the event that reported it, `statement` the id of the xAPI statement it came by, if any.
+    `outcome` is the number of the event that reported it; `statement` is the id of the xAPI statement that brought it.
     """
 
     id: str
@@ -60,8 +59,22 @@ class Decided(NamedTuple):
     outcome: int | None = None
     statement: str | None = None
 
+    @classmethod
+    def of_event(cls, event: Event) -> DecisionRow:
+        """The row of a decision or an override that was just taken."""
+        content = event.content
+        return cls(
+            content["decision"],
+            event.number,
+            event.tenant,
+            event.learner,
+            event.at,
+            content["concept"],
+            content["activity"],
+        )
 
-class Sitting(NamedTuple):
+
+class SessionRow(NamedTuple):
     """A session in short."""
 
     id: str
@@ -72,8 +85,8 @@ class Sitting(NamedTuple):
     cause: str | None = None
 
 
-class Note(NamedTuple):
-    """A teacher's words about an override, and the salt with which the event seals them."""
+class NoteRow(NamedTuple):
+    """A teacher's words about an override, and the salt of the event's commitment to them."""
 
     number: int
     learner: str
@@ -82,8 +95,8 @@ class Note(NamedTuple):
     salt: str
 
 
-class Reply(NamedTuple):
-    """What is kept under an idempotency key: the hash of its request, and what was answered or which event tells it."""
+class ReplyRow(NamedTuple):
+    """What is stored under an idempotency key: the hash of its request, and the answer or a reference to its event."""
 
     id: str
     request: str
@@ -95,37 +108,35 @@ class Reply(NamedTuple):
 # ---- reading
 
 
-async def rows_of(
-    connection: AsyncConnection, table: Table, column: str, values: Collection[Any], *more: ColumnElement[bool]
+async def select_rows(
+    connection: AsyncConnection, table: Table, column: str, values: Collection[Any], *conditions: ColumnElement[bool]
 ) -> list[Row[Any]]:
     """The rows of a table whose column has one of the values."""
-    found: list[Row[Any]] = []
-    wanted = list(values)
-    for start in range(0, len(wanted), CHUNK):
-        chunk = wanted[start : start + CHUNK]
-        found += (await connection.execute(select(table).where(table.c[column].in_(chunk), *more))).all()
-    return found
+    return await _select_in_chunks(connection, table, table.c[column], values, *conditions)
 
 
 async def learners_named(connection: AsyncConnection, names: Collection[tuple[str, str]]) -> list[Row[Any]]:
     """The rows of the learners of (tenant, name)."""
-    found: list[Row[Any]] = []
-    wanted = list(names)
-    for start in range(0, len(wanted), CHUNK):
-        chunk = wanted[start : start + CHUNK]
-        matching = select(LEARNER).where(tuple_(LEARNER.c.tenant, LEARNER.c.name).in_(chunk))
-        found += (await connection.execute(matching)).all()
-    return found
+    return await _select_in_chunks(connection, LEARNER, tuple_(LEARNER.c.tenant, LEARNER.c.name), names)
 
 
-async def decisions_by_statement(connection: AsyncConnection, statements: Collection[tuple[str, str]]) -> list[Decided]:
-    """The decisions whose outcomes came by statements, each given by (tenant, id)."""
-    found: list[Decided] = []
-    wanted = list(statements)
+async def decisions_by_statement(
+    connection: AsyncConnection, statements: Collection[tuple[str, str]]
+) -> list[DecisionRow]:
+    """The decisions whose outcomes came by xAPI statements, each given by (tenant, id)."""
+    columns = tuple_(DECISION.c.tenant, DECISION.c.statement)
+    return [DecisionRow._make(row) for row in await _select_in_chunks(connection, DECISION, columns, statements)]
+
+
+async def _select_in_chunks(
+    connection: AsyncConnection, table: Table, key: Any, values: Collection[Any], *conditions: ColumnElement[bool]
+) -> list[Row[Any]]:
+    rows: list[Row[Any]] = []
+    wanted = list(values)
     for start in range(0, len(wanted), CHUNK):
-        matching = tuple_(DECISION.c.tenant, DECISION.c.statement).in_(wanted[start : start + CHUNK])
-        found += map(Decided._make, (await connection.execute(select(DECISION).where(matching))).all())
-    return found
+        matching = key.in_(wanted[start : start + CHUNK])
+        rows += (await connection.execute(select(table).where(matching, *conditions))).all()
+    return rows
 
 
 async def events_after(
@@ -142,132 +153,46 @@ async def events_after(
         number = chunk[-1].number
 
 
+async def release_versions(connection: AsyncConnection) -> Sequence[str]:
+    """The versions of all releases on record."""
+    return (await connection.execute(select(RELEASE.c.version))).scalars().all()
+
+
 async def read_releases(connection: AsyncConnection, versions: Collection[str]) -> dict[str, Release]:
-    """Releases on record by version, rebuilt from what is kept and checked against it."""
-    rows = await rows_of(connection, RELEASE, "version", versions)
+    """Releases on record by version, rebuilt from their rows and checked against their hashes."""
+    rows = await select_rows(connection, RELEASE, "version", versions)
     return {row.version: build_release(row.description, row.weights, version=row.version) for row in rows}
 
 
-def identity_of(row: Row[Any]) -> Identity:
+def identity_from_row(row: Row[Any]) -> Identity:
+    """Who a learner is; ValueError or TypeError if the labels are damaged."""
     labels = None if row.labels is None else json.loads(row.labels)
     return Identity(row.id, row.tenant, row.name, labels, row.registered, row.erased, row.salt)
 
 
-def event_of(row: Row[Any]) -> Event:
-    return unseal(row.text, row.hash)
+def event_from_row(row: Row[Any]) -> Event:
+    """The event in a row; `BrokenRecord` if its text is damaged."""
+    return parse_event(row.text, row.hash)
 
 
-def course_of(row: Row[Any], actions: int) -> Course:
-    """The course in a row; `actions` are those of its release. ValueError or TypeError where it cannot be one."""
+def history_from_row(row: Row[Any], actions: int) -> LearnerHistory:
+    """The learner's history in a row; `actions` are those of its release. ValueError or TypeError if it is damaged."""
     previous = None
     if row.previous is not None:
         if len(row.previous) != -(-actions // 8):
             raise ValueError("the ready actions are of another curriculum")
         previous = np.unpackbits(np.frombuffer(row.previous, np.uint8), count=actions).astype(bool)
-    standing = Standing(
+    state = LearnerState(
         K=np.frombuffer(row.mastery, "<f8").astype(np.float64),
         practised=np.frombuffer(row.practised, "<i8").astype(np.int64),
         t=row._mapping["t"],  # `row.t` is the row itself
         last=row.last,
         previous=previous,
     )
-    if not 0 < len(standing.K) == len(standing.practised) or actions % len(standing.K):
+    if not 0 < len(state.K) == len(state.practised) or actions % len(state.K):
         raise ValueError("the mastery is of another curriculum")
-    if not all(isinstance(number, int) for number in (standing.t, standing.last or 0, row.began, row.active)):
+    if not all(isinstance(number, int) for number in (state.t, state.last or 0, row.began, row.active)):
         raise TypeError("a number is none")
-    return Course(
-        row.learner, row.tenant, row.release, standing, row.session, row.began, row.active, row.decision, row.erased
+    return LearnerHistory(
+        row.learner, row.tenant, row.release, state, row.session, row.began, row.active, row.decision, row.erased
     )
-
-
-# ---- writing
-
-
-async def write_events(connection: AsyncConnection, events: Sequence[Event]) -> None:
-    """Appends events, and moves the head."""
-    columns = ("number", "kind", "tenant", "learner", "text", "hash")
-    await connection.execute(insert(EVENT), [{name: getattr(one, name) for name in columns} for one in events])
-    await write_head(connection, events[-1].head)
-
-
-async def write_head(connection: AsyncConnection, head: Head) -> None:
-    await connection.execute(update(HEAD).values(head._asdict()))
-
-
-async def write_releases(connection: AsyncConnection, releases: Iterable[Release]) -> None:
-    """Keeps releases that are not kept yet."""
-    rows = [{"version": one.version, "description": one.description, "weights": one.weights} for one in releases]
-    if rows:
-        await connection.execute(_insert(connection, RELEASE).on_conflict_do_nothing(), rows)
-
-
-async def write_and_remove(connection: AsyncConnection, size: int) -> None:
-    """Writes so many bytes where replies are kept, and removes them: both are on the disk with the commit."""
-    id = secrets.token_hex(16)
-    await connection.execute(
-        insert(REPLY).values(id=id, request="", answer=secrets.token_hex(size // 2), learner="", at=0)
-    )
-    await connection.execute(delete(REPLY).where(REPLY.c.id == id))
-
-
-async def write_courses(connection: AsyncConnection, courses: Iterable[Course]) -> None:
-    await _replace(connection, STANDING, "learner", [_course_row(course) for course in courses])
-
-
-async def write_identities(connection: AsyncConnection, identities: Iterable[Identity]) -> None:
-    rows = [one._asdict() | {"labels": None if one.labels is None else canonical(one.labels)} for one in identities]
-    await _replace(connection, LEARNER, "id", rows)
-
-
-async def write_decisions(connection: AsyncConnection, decisions: Iterable[Decided]) -> None:
-    await _replace(connection, DECISION, "id", [one._asdict() for one in decisions])
-
-
-async def write_sessions(connection: AsyncConnection, sessions: Iterable[Sitting]) -> None:
-    await _replace(connection, SESSION, "id", [one._asdict() for one in sessions])
-
-
-async def write_notes(connection: AsyncConnection, notes: Iterable[Note]) -> None:
-    await _replace(connection, NOTE, "number", [one._asdict() for one in notes])
-
-
-async def write_replies(connection: AsyncConnection, replies: Iterable[Reply]) -> None:
-    await _replace(connection, REPLY, "id", [one._asdict() for one in replies])
-
-
-async def erase_words(connection: AsyncConnection, learners: Collection[str]) -> None:
-    """Removes all words about learners that are kept outside the table of identities."""
-    for table in (NOTE, REPLY):
-        await connection.execute(delete(table).where(table.c.learner.in_(learners)))
-
-
-def _course_row(course: Course) -> dict[str, Any]:
-    standing = course.standing
-    return {
-        "learner": course.learner,
-        "tenant": course.tenant,
-        "release": course.release,
-        "mastery": standing.K.astype("<f8").tobytes(),
-        "practised": standing.practised.astype("<i8").tobytes(),
-        "previous": None if standing.previous is None else np.packbits(standing.previous).tobytes(),
-        "t": standing.t,
-        "last": standing.last,
-        "session": course.session,
-        "began": course.began,
-        "active": course.active,
-        "decision": course.decision,
-        "erased": course.erased,
-    }
-
-
-def _insert(connection: AsyncConnection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
-
-
-async def _replace(connection: AsyncConnection, table: Table, key: str, rows: list[dict[str, Any]]) -> None:
-    """Writes rows, in the place of those with the same key."""
-    if not rows:
-        return
-    statement = _insert(connection, table)
-    given = {column.name: statement.excluded[column.name] for column in table.c if column.name != key}
-    await connection.execute(statement.on_conflict_do_update(index_elements=[key], set_=given), rows)

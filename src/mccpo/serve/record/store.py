@@ -1,6 +1,6 @@
 """The database of the record: SQLite in a file, or PostgreSQL by its URL; what is committed survives a crash.
 
-There is one writer at a time. It takes the lock before it reads, so that what it decides on is what it writes to: in
+There is one writer at a time. It takes the lock before it reads, so nothing changes between reading and writing: in
 SQLite by an immediate transaction, in PostgreSQL by the one row of `head`. Readers see what is committed, without
 waiting.
 """
@@ -22,10 +22,11 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from mccpo.errors import InputError
-from mccpo.serve.api.masking import mask
-from mccpo.serve.record import migrations, rows
+from mccpo.redaction import redact
+from mccpo.serve.record import migrations
 from mccpo.serve.record.chain import Head
 from mccpo.serve.record.schema import HEAD
+from mccpo.serve.record.writes import write_and_remove
 
 BUSY = 5.0
 """Seconds to wait for another writer's lock, or for the database to answer, before giving up."""
@@ -52,8 +53,8 @@ class Store:
 
     @property
     def name(self) -> str:
-        """The database in words, without its password."""
-        return self._url.database or "" if self.is_sqlite else mask(self._url.render_as_string(hide_password=True))
+        """The database's path or URL, without its password."""
+        return self._url.database or "" if self.is_sqlite else redact(self._url.render_as_string(hide_password=True))
 
     @property
     def is_sqlite(self) -> bool:
@@ -78,7 +79,7 @@ class Store:
             if self.is_sqlite:
                 url = url if create else _readable(url)
                 _check_file(url)
-                self._file = self._found()
+                self._file = self._file_identity()
             self._engine = engine_of(url, self._readers + 1, _PRAGMAS if create else _READING)
             async with self._engine.connect() as connection:
                 outdated = await connection.run_sync(migrations.outdated)
@@ -90,7 +91,7 @@ class Store:
         except _FAILURES as error:
             await self.close()
             raise InputError(
-                f"cannot open the database {self.name}: {cause(error)}", fix="check its path or URL"
+                f"cannot open the database {self.name}: {failure_text(error)}", fix="check its path or URL"
             ) from None
         except BaseException:
             await self.close()
@@ -103,7 +104,7 @@ class Store:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[tuple[AsyncConnection, Head]]:
-        """A transaction that holds the writers' lock, and the head it found; committed at the end, or undone."""
+        """A transaction that holds the writers' lock, and the current head; committed at the end, or rolled back."""
         async with self._immediate() as connection:
             row = (await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at).with_for_update())).one()
             yield connection, Head(*row)
@@ -123,7 +124,7 @@ class Store:
         Less would not do: a disk may have room for a byte, and none for the next decision.
         """
         async with self.writing() as (connection, _):
-            await rows.write_and_remove(connection, ROOM)
+            await write_and_remove(connection, ROOM)
 
     async def clear_log(self) -> bool:
         """Empties SQLite's log of writes, where what was erased is left for a while; False while somebody reads it."""
@@ -132,8 +133,8 @@ class Store:
         async with self.engine.connect() as connection:
             raw: Any = (await connection.get_raw_connection()).driver_connection
             await raw.execute("PRAGMA busy_timeout=0")
-            async with raw.execute("PRAGMA wal_checkpoint(TRUNCATE)") as found:
-                busy, _, _ = await found.fetchone()
+            async with raw.execute("PRAGMA wal_checkpoint(TRUNCATE)") as checkpoint:
+                busy, _, _ = await checkpoint.fetchone()
             await raw.execute(f"PRAGMA busy_timeout={int(BUSY * 1000)}")
         return not busy
 
@@ -147,11 +148,11 @@ class Store:
 
     def _check_there(self) -> None:
         """Raises where SQLite's file was removed or replaced: it would go on writing to what nobody finds again."""
-        if self.is_sqlite and self._found() != self._file:
+        if self.is_sqlite and self._file_identity() != self._file:
             raise FileNotFoundError(f"{self.name} is another file than was opened")
 
-    def _found(self) -> tuple[int, int]:
-        """Which file the database is, whatever it is called."""
+    def _file_identity(self) -> tuple[int, int]:
+        """The device and inode of the database file."""
         status = Path(self._url.database or "").stat()
         return status.st_dev, status.st_ino
 
@@ -159,27 +160,27 @@ class Store:
 def parse_url(url: str) -> URL:
     """The URL of a database, with the driver that is used for it."""
     try:
-        found = make_url(url) if "://" in url else URL.create("sqlite", database=url)
-    except (ArgumentError, ValueError):  # whose own words may hold a part of the password: so they are not told
+        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
+    except (ArgumentError, ValueError):  # its own message may contain part of the password, so it is not shown
         scheme = url.partition("://")[0]
         raise InputError(
             f"{scheme}://… is no URL of a database", fix="give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
         ) from None
-    if found.get_backend_name() == "sqlite":
-        if found.database in (None, "", ":memory:"):
+    if parsed.get_backend_name() == "sqlite":
+        if parsed.database in (None, "", ":memory:"):
             raise InputError("a record in memory would be lost", fix="name a file: sqlite:///FILE")
-        return found.set(drivername="sqlite+aiosqlite")
-    if found.get_backend_name() in ("postgresql", "postgres"):
-        return found.set(drivername="postgresql+psycopg")
+        return parsed.set(drivername="sqlite+aiosqlite")
+    if parsed.get_backend_name() in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
     raise InputError(
-        f"{found.get_backend_name()} is no database that keeps a record", fix="give sqlite:///FILE or postgresql://…"
+        f"{parsed.get_backend_name()} is no database that keeps a record", fix="give sqlite:///FILE or postgresql://…"
     )
 
 
-def cause(error: BaseException) -> str:
-    """The database's own words about a failure, in one line: without the statement, which may hold names."""
+def failure_text(error: BaseException) -> str:
+    """The database's own message about a failure, in one line and without the statement, which may contain names."""
     origin = getattr(error, "orig", None) or error
-    return mask(" ".join(str(origin).split())) or type(origin).__name__
+    return redact(" ".join(str(origin).split())) or type(origin).__name__
 
 
 def _readable(url: URL) -> URL:

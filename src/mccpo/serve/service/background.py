@@ -1,8 +1,8 @@
-"""Work that goes on beside the service and ends because it is told to.
+"""Background work that ends because it is told to.
 
-A cancellation alone is not enough: libraries may swallow one (`asyncio.wait_for` of Python 3.11 does), and whoever then
-waits for the task waits for ever. So the work is handed an event that says when to stop, looks at it in every turn, and
-the cancellation only interrupts what it happens to wait for.
+A cancellation alone is not enough: libraries may swallow one (`asyncio.wait_for` of Python 3.11 does), and then waiting
+for the task never ends. So the work gets an event that tells it to stop, which it checks in every turn. The
+cancellation only interrupts what it happens to wait for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 @asynccontextmanager
 async def background(*works: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Runs each `work(stop)` beside the block; when the block ends, tells them to stop and waits until they have."""
+    """Runs every `work(stop)` beside the block; at its end tells them to stop, and waits until they have."""
     stop = asyncio.Event()
     tasks = [asyncio.create_task(work(stop)) for work in works]
     try:
@@ -28,7 +28,7 @@ async def background(*works: Callable[[asyncio.Event], Coroutine[Any, Any, None]
 
 
 async def pause(event: asyncio.Event, seconds: float) -> None:
-    """Waits until the event is set, for so many seconds at most."""
+    """Waits until the event is set, but at most so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

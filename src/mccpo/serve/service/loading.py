@@ -1,9 +1,9 @@
-"""Lays on the desk what a batch of requests refers to, with a handful of statements for all of them."""
+"""Loads what a batch of requests refers to, with a handful of database queries for all of them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,94 +11,114 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from mccpo.errors import InputError
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
-from mccpo.serve.record.chain import Broken
-from mccpo.serve.record.learner_history import Course
+from mccpo.serve.record.chain import BrokenRecord
+from mccpo.serve.record.learner_history import LearnerHistory
+from mccpo.serve.record.reply_reference import ReplyReference
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, REPLY, SESSION, STANDING
-from mccpo.serve.service.commands import Lapse, Request
-from mccpo.serve.service.idempotency import reference_of
+from mccpo.serve.service.commands import Request
 from mccpo.serve.service.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
-from mccpo.serve.service.unit_of_work import Desk
+from mccpo.serve.service.sessions import Lapse
+from mccpo.serve.service.unit_of_work import UnitOfWork
 
 log = logging.getLogger("mccpo.serve")
 
 
-async def lay_out(
+async def load_unit_of_work(
     connection: AsyncConnection,
-    desk: Desk,
-    requests: Iterable[tuple[str, Request]],
-    replies: Iterable[str],
-    known: Mapping[str, Course],
+    unit: UnitOfWork,
+    requests: Collection[tuple[str, Request]],
+    replies: Collection[str],
+    cached: Mapping[str, LearnerHistory],
     releases: dict[str, Release],
 ) -> None:
-    """Fills a desk for requests, each with its tenant, and for the ids of the replies they may be answered by.
+    """Fills a unit of work for requests, each with its tenant, and for the ids of the replies they may repeat.
 
-    Courses are taken from `known`, or read; the releases that they refer to are added to `releases`. What is not there,
-    or not what was written, is left out: only the requests that need it fail.
+    Histories are taken from `cached`, or read; the releases that they refer to are added to `releases`. Missing or
+    damaged rows are left out: only the requests that need them fail.
     """
-    asked = list(requests)
-    for row in await rows.rows_of(connection, REPLY, "id", list(replies)):
-        desk.replies[row.id] = rows.Reply._make(row)
-    sessions = {request.session for _, request in asked if isinstance(request, EndSession)}
-    for row in await rows.rows_of(connection, SESSION, "id", sessions):
-        desk.sessions[row.id] = rows.Sitting._make(row)
-    reported = {request.decision for _, request in asked if isinstance(request, Outcome)}
-    await _decisions(connection, desk, reported)
-    await _identities(connection, desk, asked)
+    for row in await rows.select_rows(connection, REPLY, "id", replies):
+        unit.replies[row.id] = rows.ReplyRow._make(row)
+    sessions = {request.session for _, request in requests if isinstance(request, EndSession)}
+    for row in await rows.select_rows(connection, SESSION, "id", sessions):
+        unit.sessions[row.id] = rows.SessionRow._make(row)
+    await _load_decisions(
+        connection, unit, {request.decision for _, request in requests if isinstance(request, Outcome)}
+    )
+    await _load_identities(connection, unit, requests)
     learners = {
-        request.learner for _, request in asked if isinstance(request, BeginSession | Next | Override | Erase | Lapse)
+        request.learner
+        for _, request in requests
+        if isinstance(request, BeginSession | Next | Override | Erase | Lapse)
     }
-    learners |= {one.learner for one in desk.sessions.values()} | {one.learner for one in desk.decisions.values()}
-    learners |= desk.identities.keys()
-    desk.courses = {learner: known[learner] for learner in learners if learner in known}
-    await _courses(connection, desk, learners - desk.courses.keys(), releases)
-    courses = [desk.courses.get(request.learner) for _, request in asked if isinstance(request, Next | Override)]
-    waiting = {one.decision for one in courses if one is not None and one.decision is not None}
-    await _decisions(connection, desk, waiting)
-    again = {one.number for one in desk.decisions.values() if one.id in waiting}
-    if any(isinstance(request, Override) for _, request in asked):
-        for row in await rows.rows_of(connection, NOTE, "number", again):
-            desk.notes[row.number] = rows.Note._make(row)
-    again |= {one.outcome for one in desk.decisions.values() if one.outcome is not None}
-    again |= _told_by(desk.replies.values())
-    for row in await rows.rows_of(connection, EVENT, "number", again):
-        with suppress(Broken):
-            desk.events[row.number] = rows.event_of(row)
+    learners |= {session.learner for session in unit.sessions.values()}
+    learners |= {decision.learner for decision in unit.decisions.values()}
+    learners |= unit.identities.keys()
+    unit.histories = {learner: cached[learner] for learner in learners if learner in cached}
+    await _load_histories(connection, unit, learners - unit.histories.keys(), releases)
+    await _load_events(connection, unit, requests)
+    statements = [
+        (tenant, request.statement)
+        for tenant, request in requests
+        if isinstance(request, Outcome) and request.statement
+    ]
+    for decision in await rows.decisions_by_statement(connection, statements):
+        unit.add_decision(decision)
 
 
-def _told_by(replies: Iterable[rows.Reply]) -> set[int]:
-    """The numbers of the events that replies are told by."""
-    found = set()
-    for one in replies:
+async def _load_events(connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]]) -> None:
+    """Loads the events that answers may repeat: open decisions, reported outcomes, and those of stored replies."""
+    histories = [unit.histories.get(request.learner) for _, request in requests if isinstance(request, Next | Override)]
+    open_ids = {history.decision for history in histories if history is not None and history.decision is not None}
+    await _load_decisions(connection, unit, open_ids)
+    numbers = {decision.number for decision in unit.decisions.values() if decision.id in open_ids}
+    if any(isinstance(request, Override) for _, request in requests):
+        for row in await rows.select_rows(connection, NOTE, "number", numbers):
+            unit.notes[row.number] = rows.NoteRow._make(row)
+    numbers |= {decision.outcome for decision in unit.decisions.values() if decision.outcome is not None}
+    numbers |= _event_numbers(unit.replies.values())
+    for row in await rows.select_rows(connection, EVENT, "number", numbers):
+        with suppress(BrokenRecord):
+            unit.events[row.number] = rows.event_from_row(row)
+
+
+def _event_numbers(replies: Iterable[rows.ReplyRow]) -> set[int]:
+    """The numbers of the events that stored replies refer to."""
+    numbers = set()
+    for reply in replies:
         with suppress(ValueError):
-            found.add(reference_of(one.answer).number or 0)
-    return found
+            numbers.add(ReplyReference.parse(reply.answer).number or 0)
+    return numbers
 
 
-async def _decisions(connection: AsyncConnection, desk: Desk, ids: set[str]) -> None:
-    for row in await rows.rows_of(connection, DECISION, "id", ids - desk.decisions.keys()):
-        desk.decisions[row.id] = rows.Decided._make(row)
+async def _load_decisions(connection: AsyncConnection, unit: UnitOfWork, ids: set[str]) -> None:
+    for row in await rows.select_rows(connection, DECISION, "id", ids - unit.decisions.keys()):
+        unit.decisions[row.id] = rows.DecisionRow._make(row)
 
 
-async def _identities(connection: AsyncConnection, desk: Desk, asked: list[tuple[str, Request]]) -> None:
-    names = {(tenant, request.name) for tenant, request in asked if isinstance(request, Register)}
-    erased = {request.learner for _, request in asked if isinstance(request, Erase)}
-    found = await rows.learners_named(connection, names)
-    for row in [*found, *await rows.rows_of(connection, LEARNER, "id", erased)]:
+async def _load_identities(
+    connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]]
+) -> None:
+    names = {(tenant, request.name) for tenant, request in requests if isinstance(request, Register)}
+    erased = {request.learner for _, request in requests if isinstance(request, Erase)}
+    registered = await rows.learners_named(connection, names)
+    for row in [*registered, *await rows.select_rows(connection, LEARNER, "id", erased)]:
         try:
-            desk.lay_identity(rows.identity_of(row))
+            unit.add_identity(rows.identity_from_row(row))
         except (ValueError, TypeError):
-            log.error("the labels of %s are damaged", row.id)  # whoever is registered again or erased loses them
-            desk.lay_identity(rows.Identity(row.id, row.tenant, row.name, None, row.registered, row.erased))
+            log.error("the labels of %s are damaged", row.id)  # registering again or erasing replaces them
+            unit.add_identity(rows.Identity(row.id, row.tenant, row.name, None, row.registered, row.erased))
 
 
-async def _courses(connection: AsyncConnection, desk: Desk, learners: set[str], releases: dict[str, Release]) -> None:
-    found = await rows.rows_of(connection, STANDING, "learner", learners)
-    for version in {row.release for row in found} - releases.keys():
+async def _load_histories(
+    connection: AsyncConnection, unit: UnitOfWork, learners: set[str], releases: dict[str, Release]
+) -> None:
+    history_rows = await rows.select_rows(connection, STANDING, "learner", learners)
+    for version in {row.release for row in history_rows} - releases.keys():
         with suppress(InputError):
             releases |= await rows.read_releases(connection, [version])
-    for row in found:
+    for row in history_rows:
         try:
-            desk.courses[row.learner] = rows.course_of(row, len(releases[row.release].actions))
+            unit.histories[row.learner] = rows.history_from_row(row, len(releases[row.release].actions))
         except (KeyError, ValueError, TypeError) as error:
             log.error("what is kept of %s is damaged: %r", row.learner, error)
-            desk.damaged[row.learner] = row.tenant
+            unit.damaged[row.learner] = row.tenant

@@ -1,6 +1,6 @@
-"""What is asked of the service and what it answers: plain dataclasses, for the web, the record and the tests alike.
+"""The requests to the service and its answers: plain dataclasses.
 
-Requests are checked for form by whoever builds them (the web does, strictly); the service checks what only it knows.
+Whoever builds a request checks its form (the API does, strictly); the service checks what only it knows.
 Times are text: RFC 3339, UTC, milliseconds. Ids are opaque: `lrn_…` a learner, `ses_…` a session, `dec_…` a decision.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 By = Literal["policy", "fallback", "teacher"]
-"""Who chose: the policy; the rule that stands in when it fails; a teacher, by an override."""
+"""Who chose: the policy; the fallback rule when it fails; a teacher, by an override."""
 
 
 # ---- requests
@@ -19,7 +19,7 @@ By = Literal["policy", "fallback", "teacher"]
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A learner by the tenant's own `name`. A name that is known answers the learner there is, with these labels."""
+    """Registers a learner by the tenant's own `name`. A known name returns the existing learner, with these labels."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class EndSession:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next activity. A decision of the session that is still unanswered is answered again, while it is ready."""
+    """Asks for the next activity. A decision of the session without an outcome is repeated, while it is ready."""
 
     learner: str
 
@@ -48,7 +48,7 @@ class Next:
 class Outcome:
     """How the activity of a decision went.
 
-    `statement` is the id of the xAPI statement that tells it; `key` says by which key it came, if any.
+    `statement` is the id of the xAPI statement that reported it; `key` is the API key it came by, if any.
     """
 
     decision: str
@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A teacher's choice in the place of the policy's. It passes the same gate: an unready concept is refused.
+    """A teacher's choice instead of the policy's. It passes the same gate: an unready concept is refused.
 
     `teacher` is who they say they are; `key` is the id, the role and the label of the key they came by, if any.
     """
@@ -110,15 +110,15 @@ class SessionView:
 class DecisionView:
     """A decision as it is on record.
 
-    - `number`: its place in the record; `at`: when it was taken.
+    - `number`: its position in the record; `at`: when it was taken.
     - `certificate`: what the gate and the choice rest on; `by` and `reason`: who chose, and why it was not the policy.
-    - `again`: this answer repeats an open decision that an earlier request has had.
+    - `again`: this answer repeats an open decision of an earlier request.
     - `outcome`: what was reported for it, as far as it is known when it is listed.
     - `teacher`, `key`: of an override, the name that the teacher gave, until the learner is erased; and the id,
       role and label of the key they came by, null where the service asked for none.
-    - `supersedes`: the open decision that this one took the place of: by a teacher's choice, or because its concept was
-      no longer ready.
-    - `shadow`: where decisions are listed, what the release that looks on would have done.
+    - `supersedes`: the open decision that this one replaced: by a teacher's choice, or because its concept was no
+      longer ready.
+    - `shadow`: where decisions are listed, what the shadow release would have done.
     """
 
     id: str
@@ -186,7 +186,7 @@ class ConceptState:
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """Where a learner stands: the open session and decision, if any, and every concept in the curriculum's order."""
+    """A learner's state: the open session and decision, if any, and every concept in the curriculum's order."""
 
     learner: str
     session: str | None
@@ -200,7 +200,7 @@ class StateView:
 
 @dataclass(frozen=True, slots=True)
 class PresenceView:
-    """A learner in a list: when last heard of, whether in a session, and how many of the concepts are mastered."""
+    """A learner in a list: when last active, whether in a session, and how many of the concepts are mastered."""
 
     learner: LearnerView
     active: str

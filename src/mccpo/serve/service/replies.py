@@ -1,115 +1,110 @@
-"""Answers that are kept under idempotency keys, for requests that the writer does not carry out as one.
+"""Stores answers under idempotency keys, for requests that the writer does not carry out as one.
 
-The writer keeps its own, with what it does, in the same table: a key stands for one request of a tenant, of whatever
-kind.
+The writer stores its own replies together with what it writes, in the same table: a key stands for one request of a
+tenant, of whatever kind.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from mccpo.serve.record import rows
-from mccpo.serve.record.chain import canonical
+from mccpo.files import canonical_json, sha256_json
+from mccpo.serve.problems import Conflict, Unprocessable
+from mccpo.serve.record import rows, writes
 from mccpo.serve.record.schema import REPLY
-from mccpo.serve.record.store import Store, cause
-from mccpo.serve.service.problems import Conflict, Unavailable, Unprocessable
+from mccpo.serve.record.store import Store
+from mccpo.serve.service.database import unavailable_on_failure
 
-OTHER = "this idempotency key was used for another request"
+KEY_REUSED = "this idempotency key was used for another request"
 
 
-class Once(NamedTuple):
+class IdempotentRequest(NamedTuple):
     """A request that is carried out once: the id of its idempotency key, and a hash of what it asks."""
 
     id: str
     digest: str
 
 
-class Done(NamedTuple):
-    """An answer in JSON values. One that is not `finished` is not kept: asked again, what is left may succeed."""
+class Completed(NamedTuple):
+    """An answer in JSON values. One that is not `finished` is not stored: asked again, the rest may succeed."""
 
     answer: Any
     finished: bool
 
 
-def once(tenant: str, key: str | None, request: Any) -> Once | None:
-    """A request, as JSON values, under a tenant's key; None without one.
+def idempotent_request(tenant: str, key: str | None, request: Any) -> IdempotentRequest | None:
+    """A request, as JSON values, under a tenant's key; None without a key.
 
-    The key itself is kept nowhere, and is hashed with the request: nobody can guess from the hash what was asked.
+    The key itself is not stored. It is hashed with the request, so nobody can guess from the hash what was asked.
     """
-    return None if key is None else Once(reply_id(tenant, key), _hash([key, request]))
+    return None if key is None else IdempotentRequest(reply_id(tenant, key), sha256_json([key, request]))
 
 
 def reply_id(tenant: str, key: str) -> str:
-    """By what the reply to a tenant's idempotency key is kept."""
-    return _hash([tenant, key])
+    """The id of the reply to a tenant's idempotency key."""
+    return sha256_json([tenant, key])
 
 
-class Replies:
-    """The answers that a store keeps, each for `seconds`."""
+class ReplyStore:
+    """The answers in a database, each stored for `seconds`."""
 
     def __init__(self, store: Store, clock: Callable[[], int], seconds: float) -> None:
         self.store, self.clock, self.seconds = store, clock, seconds
         self._under_way: set[str] = set()
 
-    async def kept(self, one: Once | None) -> Any:
-        """What was answered to a request, None while nothing was."""
-        return None if one is None else await self._within(lambda connection: self.found(connection, one))
+    async def stored_answer(self, request: IdempotentRequest | None) -> Any:
+        """What was answered to a request, None if nothing was."""
+        if request is None:
+            return None
+        return await self._in_transaction(lambda connection: self.lookup(connection, request))
 
-    async def carry_out(self, one: Once | None, act: Callable[[], Awaitable[Done]]) -> Any:
-        """Does what is made of several requests, once for an idempotency key.
+    async def run_once(self, request: IdempotentRequest | None, act: Callable[[], Awaitable[Completed]]) -> Any:
+        """Carries out something made of several requests, once for an idempotency key.
 
         While it is under way the key serves no other request. What cannot be finished may be asked for again: `act` has
         to know what it has done already.
         """
-        if one is None:
+        if request is None:
             return (await act()).answer
-        if one.id in self._under_way:
+        if request.id in self._under_way:
             raise Conflict("a request with this idempotency key is under way", retry_after=1)
-        self._under_way.add(one.id)
+        self._under_way.add(request.id)
         try:
-            found = await self._within(lambda connection: self._reserve(connection, one))
-            if found is not None:
-                return found
-            done = await act()
-            if done.finished:
-                await self._within(lambda connection: self.keep(connection, one, done.answer))
-            return done.answer
+            stored = await self._in_transaction(lambda connection: self._reserve(connection, request))
+            if stored is not None:
+                return stored
+            completed = await act()
+            if completed.finished:
+                await self._in_transaction(lambda connection: self.save(connection, request, completed.answer))
+            return completed.answer
         finally:
-            self._under_way.discard(one.id)
+            self._under_way.discard(request.id)
 
-    async def found(self, connection: AsyncConnection, one: Once) -> Any:
-        """What was answered, None while nothing was; refuses a key that was used for another request."""
-        for row in await rows.rows_of(connection, REPLY, "id", [one.id]):
+    async def lookup(self, connection: AsyncConnection, request: IdempotentRequest) -> Any:
+        """What was answered, None if nothing was; refuses a key that was used for another request."""
+        for row in await rows.select_rows(connection, REPLY, "id", [request.id]):
             if row.at >= self.clock() - self.seconds * 1000:
-                if row.request != one.digest:
-                    raise Unprocessable(OTHER)
+                if row.request != request.digest:
+                    raise Unprocessable(KEY_REUSED)
                 return json.loads(row.answer)
         return None
 
-    async def keep(self, connection: AsyncConnection, one: Once, answer: Any) -> None:
-        """Keeps an answer; None says that the request is under way, so that the key serves no other."""
-        await rows.write_replies(connection, [rows.Reply(one.id, one.digest, canonical(answer), "", self.clock())])
+    async def save(self, connection: AsyncConnection, request: IdempotentRequest, answer: Any) -> None:
+        """Stores an answer; None reserves the key for a request that is under way."""
+        reply = rows.ReplyRow(request.id, request.digest, canonical_json(answer), "", self.clock())
+        await writes.write_replies(connection, [reply])
 
-    async def _reserve(self, connection: AsyncConnection, one: Once) -> Any:
-        found = await self.found(connection, one)
-        if found is None:
-            await self.keep(connection, one, None)
-        return found
+    async def _reserve(self, connection: AsyncConnection, request: IdempotentRequest) -> Any:
+        stored = await self.lookup(connection, request)
+        if stored is None:
+            await self.save(connection, request, None)
+        return stored
 
-    async def _within(self, act: Callable[[AsyncConnection], Awaitable[Any]]) -> Any:
-        """Works on the database, in one transaction."""
-        try:
+    async def _in_transaction(self, act: Callable[[AsyncConnection], Awaitable[Any]]) -> Any:
+        with unavailable_on_failure():
             async with self.store.writing() as (connection, _):
                 return await act(connection)
-        except (SQLAlchemyError, OSError) as error:
-            raise Unavailable(f"the database failed: {cause(error)}") from error
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()

@@ -1,9 +1,9 @@
-"""Events as answers."""
+"""Turns events and rows into answers."""
 
 from __future__ import annotations
 
-from mccpo.serve.record.chain import Event, told
-from mccpo.serve.record.rows import Note, Sitting
+from mccpo.serve.record.chain import Event, outcome_fields, rfc3339
+from mccpo.serve.record.rows import NoteRow, SessionRow
 from mccpo.serve.service.messages import DecisionView, OutcomeView, SessionView
 
 
@@ -12,12 +12,12 @@ def decision_view(
     *,
     again: bool = False,
     outcome: Event | None = None,
-    note: Note | None = None,
+    note: NoteRow | None = None,
     shadow: bool = False,
 ) -> DecisionView:
-    """A decision as its event tells it; a teacher's reason comes from the note, as long as there is one.
+    """The decision of an event; a teacher's reason comes from the note, as long as there is one.
 
-    With `shadow` it says what the release that looks on would have done, which is for those who audit alone.
+    With `shadow` it includes what the shadow release would have done, which only auditors may see.
     """
     content, certificate = event.content, event.content["certificate"]
     return DecisionView(
@@ -25,7 +25,7 @@ def decision_view(
         number=event.number,
         learner=event.learner,
         session=content["session"],
-        at=told(event.at),
+        at=rfc3339(event.at),
         concept=content["concept"],
         activity=content["activity"],
         by=certificate["by"],
@@ -34,7 +34,7 @@ def decision_view(
         release=content["release"],
         certificate=certificate,
         again=again,
-        outcome=None if outcome is None else {**outcome.content, "number": outcome.number, "at": told(outcome.at)},
+        outcome=None if outcome is None else {**outcome.content, "number": outcome.number, "at": rfc3339(outcome.at)},
         teacher=None if note is None else note.teacher,
         key=content.get("key"),
         supersedes=content.get("supersedes"),
@@ -43,11 +43,10 @@ def decision_view(
 
 
 def outcome_view(event: Event, *, again: bool = False) -> OutcomeView:
-    """An outcome as its event tells it."""
-    given = {name: value for name, value in event.content.items() if name not in ("activity", "statement", "key")}
-    return OutcomeView(number=event.number, learner=event.learner, at=told(event.at), again=again, **given)
+    """The outcome of an event."""
+    return OutcomeView(**outcome_fields(event), again=again)
 
 
-def session_view(sitting: Sitting) -> SessionView:
-    ended = None if sitting.ended is None else told(sitting.ended)
-    return SessionView(sitting.id, sitting.learner, told(sitting.began), ended, sitting.cause)  # type: ignore[arg-type]
+def session_view(session: SessionRow) -> SessionView:
+    ended = None if session.ended is None else rfc3339(session.ended)
+    return SessionView(session.id, session.learner, rfc3339(session.began), ended, session.cause)  # type: ignore[arg-type]

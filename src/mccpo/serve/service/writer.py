@@ -1,51 +1,51 @@
 """The one writer: it takes all requests that wait, carries them out, and answers them after one commit.
 
-A commit that is on the disk costs the same for one request as for a hundred. While one is under way requests gather, so
-that the busier the service is, the more of them share a commit. No request is answered before its commit has succeeded;
-if it does not, all of them are told that nothing was done.
+A commit to disk costs the same for one request as for a hundred. Requests gather while a commit is under way, so the
+busier the service is, the more of them share a commit. No request is answered before its commit has succeeded. If the
+commit fails, all of its requests are told that nothing was done.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import math
 import sqlite3
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import Any, NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.errors import InputError
-from mccpo.serve.policy import stored_releases as releases_kept
 from mccpo.serve.policy.release import Release
 from mccpo.serve.policy.releases import Releases
-from mccpo.serve.record import rows
-from mccpo.serve.record.chain import Head, canonical, told
-from mccpo.serve.record.learner_history import Course
-from mccpo.serve.record.rows import Identity, Reply
-from mccpo.serve.record.store import Store, cause
-from mccpo.serve.service.commands import Request, check_again, perform
-from mccpo.serve.service.idempotency import reference, retold
-from mccpo.serve.service.loading import lay_out
-from mccpo.serve.service.messages import Answer, LearnerView, Outcome
-from mccpo.serve.service.problems import Conflict, Problem, Unavailable, Unprocessable
-from mccpo.serve.service.replies import OTHER, reply_id
-from mccpo.serve.service.unit_of_work import Desk, Happened, Terms, Work
+from mccpo.serve.problems import Conflict, Problem, Unavailable, Unprocessable
+from mccpo.serve.record import writes
+from mccpo.serve.record.chain import Head, rfc3339
+from mccpo.serve.record.learner_history import LearnerHistory
+from mccpo.serve.record.live_releases import write_live_releases
+from mccpo.serve.record.rows import Identity, ReplyRow
+from mccpo.serve.record.store import Store, failure_text
+from mccpo.serve.service.commands import Request, check_still_ready, perform
+from mccpo.serve.service.idempotency import rebuild_answer, reply_reference
+from mccpo.serve.service.loading import load_unit_of_work
+from mccpo.serve.service.messages import Answer, LearnerView
+from mccpo.serve.service.replies import KEY_REUSED, reply_id
+from mccpo.serve.service.request_values import check_values, request_digest
+from mccpo.serve.service.terms import Terms
+from mccpo.serve.service.unit_of_work import RecordedEvent, RequestWork, UnitOfWork
 
 log = logging.getLogger("mccpo.serve")
 
+EventListener: TypeAlias = Callable[[RecordedEvent], None]
+LabelListener: TypeAlias = Callable[[str, str, Mapping[str, str]], None]
 AHEAD = 60_000
-"""Milliseconds by which the record may be ahead of the clock before somebody is told."""
-MOST_TEXT = 4096
-"""Characters of a text in a request."""
+"""Milliseconds by which the record may be ahead of the clock before a warning is logged."""
 
 
-class Waiting(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request that waits for its answer. `reply` is the id of its idempotency key, `digest` the hash of its body."""
 
     tenant: str
@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
 class Writer:
     """Carries out requests in the order in which they come. `live` may be set to other releases at any time.
 
-    `named` is the version that the service was started with; with the first commit the database keeps what is live.
+    `named` is the version that the service was started with; the first commit stores which releases are live.
     """
 
     def __init__(
@@ -67,18 +67,19 @@ class Writer:
         self.store, self.live, self.terms, self.clock, self.draw = store, live, terms, clock, draw
         self.named = live.current.version
         self.releases: dict[str, Release] = {}
-        self.listeners: list[Callable[[Happened], None]] = []
-        self.label_listeners: list[Callable[[str, str, Mapping[str, str]], None]] = []
-        self._kept: set[str] = set()
-        self._courses: OrderedDict[str, Course] = OrderedDict()
+        self.listeners: list[EventListener] = []
+        self.label_listeners: list[LabelListener] = []
+        self._stored_versions: set[str] = set()
+        self._histories: OrderedDict[str, LearnerHistory] = OrderedDict()
         self._head: Head | None = None
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[PendingRequest] = deque()
         self._under_way: set[str] = set()
         self._wake = asyncio.Event()
-        self._stopping = self._to_clear = self._live_is_kept = self._ahead = False
+        self._stopping = self._log_to_clear = self._live_is_stored = self._ahead = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        # Not by `background`, which cancels: this task ends by itself once it has carried out all that waits.
         self._stopping = False
         self._task = asyncio.create_task(self._run())
 
@@ -91,7 +92,7 @@ class Writer:
 
     async def submit(self, tenant: str, request: Request, key: str | None = None) -> Answer | None:
         """Carries out a request: once for an idempotency key, however often it is asked."""
-        check_values([tenant, key or "", *(getattr(request, one.name) for one in fields(request))])
+        check_values([tenant, key or "", *(getattr(request, entry.name) for entry in fields(request))])
         if self._stopping or self._task is None or self._task.done():
             raise Unavailable("the service is stopping")
         if len(self._queue) >= self.terms.waiting:
@@ -99,13 +100,13 @@ class Writer:
         reply = None if key is None else reply_id(tenant, key)
         if reply is not None and reply in self._under_way:
             raise Conflict("a request with this idempotency key is under way", retry_after=1)
-        digest = "" if key is None else _digest(request)
-        waiting = Waiting(tenant, request, reply, digest, asyncio.get_running_loop().create_future())
+        digest = "" if key is None else request_digest(request)
+        pending = PendingRequest(tenant, request, reply, digest, asyncio.get_running_loop().create_future())
         if reply is not None:
             self._under_way.add(reply)
-        self._queue.append(waiting)
+        self._queue.append(pending)
         self._wake.set()
-        return await waiting.answer
+        return await pending.answer
 
     async def _run(self) -> None:
         while self._queue or not self._stopping:
@@ -121,65 +122,66 @@ class Writer:
                 if not isinstance(error, Exception):
                     raise
             finally:
-                self._under_way.difference_update(one.reply for one in batch if one.reply is not None)
+                self._release_keys(batch)
 
-    def _fail(self, batch: list[Waiting], error: BaseException) -> None:
-        """Tells all of a batch that nothing was done; what is in memory may be ahead of the database, so it goes."""
-        self._courses.clear()
+    def _release_keys(self, batch: list[PendingRequest]) -> None:
+        self._under_way.difference_update(pending.reply for pending in batch if pending.reply is not None)
+
+    def _fail(self, batch: list[PendingRequest], error: BaseException) -> None:
+        """Answers a batch that nothing was done, and drops the caches, which may be ahead of the database."""
+        self._histories.clear()
         self._head = None
-        self._kept.clear()
+        self._stored_versions.clear()
         problem: Exception = Unavailable("the service is stopping")
         if isinstance(error, SQLAlchemyError | OSError | TimeoutError | InputError):
-            log.error("the database failed: %s", cause(error))
+            log.error("the database failed: %s", failure_text(error))
             problem = Unavailable("the database cannot keep this now; nothing was done", retry_after=1)
         elif isinstance(error, Exception):
             log.error("a batch of requests failed", exc_info=error)
             problem = error
-        for one in batch:
-            if not one.answer.done():
-                one.answer.set_exception(problem)
+        for pending in batch:
+            if not pending.answer.done():
+                pending.answer.set_exception(problem)
 
-    async def _carry_out(self, batch: list[Waiting]) -> None:
+    async def _carry_out(self, batch: list[PendingRequest]) -> None:
         async with self.store.writing() as (connection, head):
-            desk = await self._desk(connection, head, batch)
-            answers = [self._perform(desk, one) for one in batch]
-            await self._write(connection, desk)
-        self._head = desk.head
-        self._live_is_kept = True
-        self._remember(desk.courses)
-        await self._clear(bool(desk.erased))
-        self._under_way.difference_update(one.reply for one in batch if one.reply is not None)
-        for one, answer in zip(batch, answers, strict=True):
-            if one.answer.done():  # whoever asked has gone
+            unit = await self._load(connection, head, batch)
+            answers = [self._perform(unit, pending) for pending in batch]
+            await self._write(connection, unit)
+        self._head = unit.head
+        self._live_is_stored = True
+        self._cache(unit.histories)
+        await self._clear_log(bool(unit.erased))
+        self._release_keys(batch)
+        for pending, answer in zip(batch, answers, strict=True):
+            if pending.answer.done():  # the client has gone
                 continue
             if isinstance(answer, Exception):
-                one.answer.set_exception(answer)
+                pending.answer.set_exception(answer)
             else:
-                one.answer.set_result(answer)
-        self._tell(desk.happened, desk.changes("identities"))
+                pending.answer.set_result(answer)
+        self._notify_listeners(unit.recorded, unit.changes("identities"))
 
-    async def _desk(self, connection: AsyncConnection, head: Head, batch: list[Waiting]) -> Desk:
+    async def _load(self, connection: AsyncConnection, head: Head, batch: list[PendingRequest]) -> UnitOfWork:
         if head != self._head:
-            self._courses.clear()  # somebody else has written
+            self._histories.clear()  # another service has written
         live = self.live
-        fresh = [one for one in (live.current, live.shadow) if one is not None and one.version not in self._kept]
-        await rows.write_releases(connection, fresh)
-        self._kept.update(one.version for one in fresh)
-        self.releases |= {one.version: one for one in fresh}
-        if not self._live_is_kept:  # once: later changes are kept as they are made
-            await releases_kept.keep(connection, self.named, live)
+        deciding = [release for release in (live.current, live.shadow) if release is not None]
+        unstored = [release for release in deciding if release.version not in self._stored_versions]
+        await writes.write_releases(connection, unstored)
+        self._stored_versions.update(release.version for release in unstored)
+        self.releases |= {release.version: release for release in unstored}
+        if not self._live_is_stored:  # once: later changes are stored as they are made
+            await write_live_releases(connection, self.named, live)
         self.check_clock(head)
-        desk = Desk(head, self.clock(), self.terms, live, self.releases, self.draw)
-        asked = [(one.tenant, one.request) for one in batch]
-        replies = {one.reply for one in batch if one.reply is not None}
-        await lay_out(connection, desk, asked, replies, self._courses, self.releases)
-        statements = [(tenant, one.statement) for tenant, one in asked if isinstance(one, Outcome) and one.statement]
-        for decided in await rows.decisions_by_statement(connection, statements):
-            desk.lay_decision(decided)
-        return desk
+        unit = UnitOfWork(head, self.clock(), self.terms, live, self.releases, self.draw)
+        requests = [(pending.tenant, pending.request) for pending in batch]
+        replies = {pending.reply for pending in batch if pending.reply is not None}
+        await load_unit_of_work(connection, unit, requests, replies, self._histories, self.releases)
+        return unit
 
     def check_clock(self, head: Head) -> None:
-        """Tells, once, of a record that is ahead of the clock: its time stands still until the clock has come so far.
+        """Warns, once, if the record is ahead of the clock: its time then stands still until the clock catches up.
 
         Either the clock is slow, or it was once ahead, here or at another service of the same record.
         """
@@ -188,96 +190,82 @@ class Writer:
             log.warning(
                 "the record goes up to %s, and by the clock it is %s: until then events have that time, and no session "
                 "and no outcome gets too old; set the clock right",
-                told(head.at),
-                told(self.clock()),
+                rfc3339(head.at),
+                rfc3339(self.clock()),
             )
         self._ahead = ahead
 
-    def _perform(self, desk: Desk, one: Waiting) -> Answer | Exception | None:
-        """Carries out one request; whatever goes wrong with it is its own."""
+    def _perform(self, unit: UnitOfWork, pending: PendingRequest) -> Answer | Exception | None:
+        """Carries out one request; its failure does not affect the others."""
         try:
-            kept = desk.replies.get(one.reply) if one.reply is not None else None
-            if kept is not None and kept.at >= desk.now - self.terms.reply_seconds * 1000:
-                if kept.request != one.digest:
-                    raise Unprocessable(OTHER)
-                answered = retold(one.request, kept, Work(desk, one.tenant))
-                check_again(answered, Work(desk, one.tenant))
-                return answered
-            work = Work(desk, one.tenant)
-            answer = perform(one.request, work)
-            if one.reply is not None and answer is not None:
+            work = RequestWork(unit, pending.tenant)
+            reply = unit.replies.get(pending.reply) if pending.reply is not None else None
+            if reply is not None and reply.at >= unit.now - self.terms.reply_seconds * 1000:
+                return self._repeat(pending, reply, work)
+            answer = perform(pending.request, work)
+            if pending.reply is not None and answer is not None:
                 learner = answer.id if isinstance(answer, LearnerView) else answer.learner
-                reply = Reply(one.reply, one.digest, str(reference(answer, work)), learner, work.now)
-                work.write("replies", one.reply, reply)
-            desk.accept(work)
+                reference = reply_reference(answer, work).to_text()
+                work.write(
+                    "replies", pending.reply, ReplyRow(pending.reply, pending.digest, reference, learner, work.now)
+                )
+            unit.merge(work)
             return answer
         except Problem as problem:
             return problem
         except Exception as error:
-            log.error("a %s failed", type(one.request).__name__, exc_info=error)
+            log.error("a %s failed", type(pending.request).__name__, exc_info=error)
             return error
 
-    async def _write(self, connection: AsyncConnection, desk: Desk) -> None:
-        if desk.happened:
-            await rows.write_events(connection, [one.event for one in desk.happened])
-        if desk.erased:
-            await rows.erase_words(connection, desk.erased)
-        await rows.write_courses(connection, desk.changes("courses"))
-        await rows.write_identities(connection, desk.changes("identities"))
-        await rows.write_decisions(connection, desk.changes("decisions"))
-        await rows.write_sessions(connection, desk.changes("sessions"))
-        await rows.write_notes(connection, desk.changes("notes"))
-        await rows.write_replies(connection, desk.changes("replies"))
+    def _repeat(self, pending: PendingRequest, reply: ReplyRow, work: RequestWork) -> Answer:
+        """The answer that the same request has had before."""
+        if reply.request != pending.digest:
+            raise Unprocessable(KEY_REUSED)
+        answer = rebuild_answer(pending.request, reply, work)
+        check_still_ready(answer, work)
+        return answer
 
-    def _remember(self, courses: Mapping[str, Course]) -> None:
-        for learner, course in courses.items():
-            self._courses[learner] = course
-            self._courses.move_to_end(learner)
-        while len(self._courses) > self.terms.courses:
-            self._courses.popitem(last=False)
+    async def _write(self, connection: AsyncConnection, unit: UnitOfWork) -> None:
+        if unit.recorded:
+            await writes.write_events(connection, [recorded.event for recorded in unit.recorded])
+        if unit.erased:
+            await writes.erase_words(connection, unit.erased)
+        await writes.write_histories(connection, unit.changes("histories"))
+        await writes.write_identities(connection, unit.changes("identities"))
+        await writes.write_decisions(connection, unit.changes("decisions"))
+        await writes.write_sessions(connection, unit.changes("sessions"))
+        await writes.write_notes(connection, unit.changes("notes"))
+        await writes.write_replies(connection, unit.changes("replies"))
 
-    async def _clear(self, erased: bool) -> None:
-        """Takes what was erased out of the database's log too, now or with a later batch."""
-        self._to_clear = self._to_clear or erased
-        if self._to_clear:
+    def _cache(self, histories: Mapping[str, LearnerHistory]) -> None:
+        for learner, history in histories.items():
+            self._histories[learner] = history
+            self._histories.move_to_end(learner)
+        while len(self._histories) > self.terms.cached_learners:
+            self._histories.popitem(last=False)
+
+    async def _clear_log(self, erased: bool) -> None:
+        """Removes what was erased from the database's write-ahead log too, now or with a later batch."""
+        self._log_to_clear = self._log_to_clear or erased
+        if self._log_to_clear:
             try:
-                self._to_clear = not await self.store.clear_log()
-            except (SQLAlchemyError, sqlite3.Error, OSError) as error:  # it is committed, whatever this says
-                log.error("the log of the database cannot be emptied: %s", cause(error))
+                self._log_to_clear = not await self.store.clear_log()
+            except (SQLAlchemyError, sqlite3.Error, OSError) as error:  # the batch is committed all the same
+                log.error("the log of the database cannot be emptied: %s", failure_text(error))
 
-    def _tell(self, happened: list[Happened], identities: list[Identity]) -> None:
-        labelled = [(one.tenant, one.id, one.labels) for one in identities if one.labels is not None]
+    def _notify_listeners(self, recorded: list[RecordedEvent], identities: list[Identity]) -> None:
+        labels = [
+            (identity.tenant, identity.id, identity.labels) for identity in identities if identity.labels is not None
+        ]
         for listener in self.listeners:
-            _heard(listener, [(one,) for one in happened])
-        for listener_of_labels in self.label_listeners:
-            _heard(listener_of_labels, labelled)
+            _notify(listener, [(event,) for event in recorded])
+        for label_listener in self.label_listeners:
+            _notify(label_listener, labels)
 
 
-def _heard(listener: Callable[..., None], told: Sequence[tuple[Any, ...]]) -> None:
+def _notify(listener: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:
     try:
-        for one in told:
-            listener(*one)
-    except Exception:  # what is on record is on record, whoever cannot bear to hear of it
+        for arguments in calls:
+            listener(*arguments)
+    except Exception:  # the events are on record, whatever a listener makes of them
         log.exception("a listener failed")
-
-
-def check_values(value: Any) -> None:
-    """Refuses texts that a database cannot hold or that are longer than anybody needs, and numbers that are none."""
-    if isinstance(value, str):
-        if len(value) > MOST_TEXT:
-            raise Unprocessable(f"a text has more than {MOST_TEXT} characters")
-        if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
-            raise Unprocessable("a text holds characters that are none")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise Unprocessable("a number is not finite")
-    elif isinstance(value, Mapping):
-        check_values([*value.keys(), *value.values()])
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            check_values(entry)
-
-
-def _digest(request: Request) -> str:
-    """The hash of what is asked; whoever sends it again may have another key by then."""
-    asked = {name: value for name, value in asdict(request).items() if name != "key"}
-    return hashlib.sha256(canonical([type(request).__name__, asked]).encode()).hexdigest()

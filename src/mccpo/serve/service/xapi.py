@@ -4,9 +4,9 @@ A statement with `result.success` reports an outcome, whatever its verb. It name
 `urn:mccpo:decision` of its context, as the statement of the decision had it: a platform hands the context back. Without
 it, the outcome is that of the learner's open decision, if its concept is the one that the statement names, if any.
 
-A decision is told as `launched`, with what off-policy evaluation needs in its extensions; with its outcome, as
-`answered`. Both read back by `mccpo audit LOG --format xapi --map concept=context.extensions.urn:mccpo:concept`. Ids
-are derived from the decision's, so that telling it twice makes no second statement.
+A decision is written as `launched`, with what off-policy evaluation needs in its extensions; its outcome as
+`answered`. `mccpo audit LOG --format xapi --map concept=context.extensions.urn:mccpo:concept` reads both back. Ids
+are derived from the decision's, so writing it twice makes no second statement.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _DURATION = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d
 _UNITS = (604_800.0, 86_400.0, 3_600.0, 60.0, 1.0)
 
 
-class Reported(NamedTuple):
-    """An outcome as a statement tells it.
+class ReportedOutcome(NamedTuple):
+    """An outcome as a statement reports it.
 
-    - `statement`: its id, by which a second telling is known; None where it has none.
+    - `statement`: its id, by which a repeated statement is recognised; None where it has none.
     - `learner`: the name that the tenant knows the learner by.
     - `decision`, `concept`: what it is the outcome of, as far as the statement says.
     """
@@ -50,8 +50,8 @@ class Reported(NamedTuple):
     seconds: float | None
 
 
-class Told(NamedTuple):
-    """A decision to be told: what was chosen for whom, and when (RFC 3339), with its certificate."""
+class DecisionDetails(NamedTuple):
+    """A decision to be written as a statement: what was chosen for whom, and when (RFC 3339), with its certificate."""
 
     decision: str
     learner: str
@@ -62,8 +62,8 @@ class Told(NamedTuple):
     certificate: Mapping[str, Any]
 
 
-class Answered(NamedTuple):
-    """The outcome of a decision to be told."""
+class OutcomeDetails(NamedTuple):
+    """The outcome of a decision, to be written as a statement."""
 
     at: str
     correct: bool
@@ -71,14 +71,14 @@ class Answered(NamedTuple):
     seconds: float | None = None
 
 
-def outcomes_of(body: object) -> list[Reported]:
-    """The outcomes among one statement or a list of them; what reports none is passed over, what is wrong refused."""
+def outcomes_of(body: object) -> list[ReportedOutcome]:
+    """The outcomes in one statement or a list; statements without one are passed over, wrong ones refused."""
     statements = body if isinstance(body, list) else [body]
-    found = (outcome_of(statement, f"statement {place}") for place, statement in enumerate(statements, start=1))
-    return [each for each in found if each is not None]
+    outcomes = (outcome_of(statement, f"statement {number}") for number, statement in enumerate(statements, start=1))
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
-def outcome_of(statement: object, what: str = "the statement") -> Reported | None:
+def outcome_of(statement: object, what: str = "the statement") -> ReportedOutcome | None:
     """The outcome that a statement reports, or None where it reports none."""
     if not isinstance(statement, dict):
         raise InputError(f"{what} is not a JSON object", fix="give statements of xAPI")
@@ -90,7 +90,7 @@ def outcome_of(statement: object, what: str = "the statement") -> Reported | Non
     if not isinstance(result["success"], bool):
         raise InputError(f"{what} has the success {result['success']!r}", fix="give true or false")
     extensions = _at(statement, "context", "extensions")
-    return Reported(
+    return ReportedOutcome(
         statement=_id(statement.get("id"), what),
         learner=_learner(statement.get("actor"), what),
         decision=_text(_entry(extensions, "decision"), f"{what}: its decision"),
@@ -101,39 +101,48 @@ def outcome_of(statement: object, what: str = "the statement") -> Reported | Non
     )
 
 
-def statement_of(told: Told, answered: Answered | None = None, *, home: str = HOME) -> dict[str, Any]:
+def statement_of(
+    decision: DecisionDetails, outcome: OutcomeDetails | None = None, *, home: str = HOME
+) -> dict[str, Any]:
     """The statement of a decision, or, with its outcome, that of its answer."""
-    kind = "decision" if answered is None else "outcome"
+    kind = "decision" if outcome is None else "outcome"
     statement: dict[str, Any] = {
-        "id": str(uuid5(NAMESPACE_URL, f"{URN}{kind}:{told.decision}")),
+        "id": str(uuid5(NAMESPACE_URL, f"{URN}{kind}:{decision.decision}")),
         "version": VERSION,
-        "actor": {"objectType": "Agent", "account": {"homePage": home, "name": told.learner}},
-        "verb": _verb("launched" if answered is None else "answered"),
-        "object": _activity(f"{_iri('concept', told.concept)}:{quote(told.activity, safe='')}", told.activity),
+        "actor": {"objectType": "Agent", "account": {"homePage": home, "name": decision.learner}},
+        "verb": _verb("launched" if outcome is None else "answered"),
+        "object": _activity(
+            f"{_iri('concept', decision.concept)}:{quote(decision.activity, safe='')}", decision.activity
+        ),
         "context": {
-            "contextActivities": {"category": [_activity(_iri("concept", told.concept), told.concept)]},
-            "extensions": _extensions(told),
+            "contextActivities": {"category": [_activity(_iri("concept", decision.concept), decision.concept)]},
+            "extensions": _extensions(decision),
         },
-        "timestamp": told.at if answered is None else answered.at,
+        "timestamp": decision.at if outcome is None else outcome.at,
     }
-    if answered is not None:
-        statement["result"] = _result(answered)
+    if outcome is not None:
+        statement["result"] = _result(outcome)
     return statement
 
 
-def _extensions(told: Told) -> dict[str, Any]:
-    certificate = told.certificate
+def _extensions(decision: DecisionDetails) -> dict[str, Any]:
+    certificate = decision.certificate
     values = {name: certificate.get(name) for name in ("by", "propensity", "release", "theta", "prerequisites")}
-    own = {"decision": told.decision, "session": told.session, "concept": told.concept, "activity": told.activity}
+    own = {
+        "decision": decision.decision,
+        "session": decision.session,
+        "concept": decision.concept,
+        "activity": decision.activity,
+    }
     return {URN + name: value for name, value in (own | values).items() if value is not None}
 
 
-def _result(answered: Answered) -> dict[str, Any]:
-    result: dict[str, Any] = {"success": answered.correct}
-    if answered.seconds is not None:
-        result["duration"] = f"PT{answered.seconds:.2f}S"  # xAPI compares durations to a hundredth
-    if answered.hints is not None:
-        result["extensions"] = {f"{URN}hints": answered.hints}
+def _result(outcome: OutcomeDetails) -> dict[str, Any]:
+    result: dict[str, Any] = {"success": outcome.correct}
+    if outcome.seconds is not None:
+        result["duration"] = f"PT{outcome.seconds:.2f}S"  # xAPI compares durations to a hundredth
+    if outcome.hints is not None:
+        result["extensions"] = {f"{URN}hints": outcome.hints}
     return result
 
 
@@ -173,10 +182,10 @@ def _learner(actor: object, what: str) -> str:
     named = _at(actor, "account", "name")
     if named is None and isinstance(actor, dict):
         named = next((actor[key] for key in ("mbox", "mbox_sha1sum", "openid") if actor.get(key)), None)
-    found = _text(named, f"{what}: its actor")
-    if found is None:
+    name = _text(named, f"{what}: its actor")
+    if name is None:
         raise InputError(f"{what} does not say who it was", fix="give the actor an account, an mbox or an openid")
-    return found.removeprefix("mailto:")
+    return name.removeprefix("mailto:")
 
 
 def _text(value: object, what: str) -> str | None:
@@ -199,10 +208,10 @@ def _seconds(value: object, what: str) -> float | None:
     """The seconds of an ISO 8601 duration."""
     if value is None:
         return None
-    found = _DURATION.fullmatch(value) if isinstance(value, str) and len(value) <= LONGEST else None
-    if found is None or not any(found.groups()):
+    match = _DURATION.fullmatch(value) if isinstance(value, str) and len(value) <= LONGEST else None
+    if match is None or not any(match.groups()):
         raise InputError(f"{what} has no duration", fix="give one of ISO 8601, such as PT12.5S")
-    parts = (float((part or "0").replace(",", ".")) for part in found.groups())
+    parts = (float((part or "0").replace(",", ".")) for part in match.groups())
     total = math.fsum(unit * part for unit, part in zip(_UNITS, parts, strict=True))
     if total > _MOST_SECONDS:
         raise InputError(f"{what} took {total:g} seconds", fix=f"give at most {_MOST_SECONDS:g}")

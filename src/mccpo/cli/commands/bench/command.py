@@ -60,27 +60,33 @@ def bench(
     from mccpo.bench import mastery as bench_learner
     from mccpo.bench import neural as bench_neural
     from mccpo.bench import tabular as bench_tabular
+    from mccpo.cli.commands.bench.text import neural_lines, tabular_lines
     from mccpo.experiments import Session
 
     names = [name.strip() for name in (parts or "").split(",") if name.strip()]
     with progress() as show:
         session = Session(progress=show)
+        where = bench_neural.Bench(session, cache.folder(), note)
         if what == "tabular":
-            found = bench_tabular.measure(session)
+            tabular = bench_tabular.measure(session)
+            result, lines = tabular.as_json(), tabular_lines(tabular)
+        elif what == "neural":
+            neural = bench_neural.measure(names, where)
+            result, lines = neural.as_json(), neural_lines(neural)
         elif what == "logs":
-            found = bench_logs.measure(_sizes(rows), cache.folder(), note)
+            result = bench_logs.measure(_sizes(rows), cache.folder(), note).as_json()
+            lines = _logs(result)
         else:
-            place = bench_neural.Bench(session, cache.folder(), note)
-            found = bench_neural.measure(names, place) if what == "neural" else bench_learner.measure(place)
-    lines = {"tabular": _tabular, "neural": _neural, "learner": _learner, "logs": _logs}[what]
-    emit(found, as_json=json, text=lambda: "\n".join(lines(found)))
+            result = bench_learner.measure(where).as_json()
+            lines = _learner(result)
+    emit(result, as_json=json, text=lambda: "\n".join(lines))
 
 
 def _sizes(rows: str | None) -> tuple[int, ...]:
-    from mccpo.bench.logs import ROWS
+    from mccpo.bench import logs as bench_logs
 
     try:
-        return ROWS if rows is None else tuple(int(size) for size in rows.split(","))
+        return bench_logs.ROWS if rows is None else tuple(int(size) for size in rows.split(","))
     except ValueError:
         raise InputError(f"--rows is {rows!r}", fix="give whole numbers joined by commas") from None
 
@@ -108,67 +114,6 @@ def _pandas(found: dict[str, Any]) -> str:
     same = "the same results" if found["equal"] else f"OTHER RESULTS ({'; '.join(found['differences'])})"
     ratio = f"mccpo is {found['ratio']:.1f} times as fast"
     return f"  pandas at {found['rows']:,} rows: {found['seconds']:.1f} s, {ratio}, {same}"
-
-
-def _tabular(found: dict[str, Any]) -> Iterator[str]:
-    yield f"{'table':<8}{'seconds':>10}{'of it compiling':>18}{'episodes/s':>14}{'NumPy episodes/s':>19}"
-    for name, table in found["tables"].items():
-        yield (
-            f"{name:<8}{table['seconds']:>10.1f}{table['compile_seconds']:>18.1f}{table['episodes_per_second']:>14,.0f}"
-            f"{table['plain_episodes_per_second']:>19,.0f}"
-        )
-    yield (
-        f"both tables in {found['seconds']:.1f} s on {found['cores']} cores; a plain NumPy loop on one core would take "
-        f"{found['plain_seconds']:.0f} s: {found['ratio']:.1f} times, {found['ratio_per_core']:.1f} times per core"
-    )
-
-
-def _neural(found: dict[str, Any]) -> Iterator[str]:
-    yield f"tutor-15 on {found['cores']} cores ({found['device']}), {found['seeds']} seeds, steps/s of all together"
-    for name in ("speed", "best"):
-        if name in found:
-            yield from _contest(name, found[name])
-    if "roofline" in found:
-        line = found["roofline"]
-        yield (
-            f"roofline: {line['flops_per_step']:,} FLOP a step × {line['steps_per_second']:,.0f} steps/s = "
-            f"{line['flops_per_second'] / 1e9:.1f} GFLOP/s, {line['share']:.0%} of the "
-            f"{line['products_flops_per_second'] / 1e9:.1f} GFLOP/s of its products alone (validation not counted)"
-        )
-    if "start" in found:
-        start = found["start"]
-        yield (
-            f"start: {start['compile_seconds']:.1f} s of compiling without a cache; a first `mccpo compare` trains "
-            f"after {start['first_compare_seconds']:.1f} s, the next after {start['second_compare_seconds']:.1f} s"
-        )
-    if "memory" in found:
-        yield f"memory: {found['memory']['peak_gib']:.2f} GiB at most with {found['memory']['runs']} runs"
-    if "growth" in found:
-        yield from _growth(found["growth"])
-
-
-def _contest(name: str, contest: dict[str, Any]) -> Iterator[str]:
-    yield "at identical settings" if name == "speed" else "each at its fastest setting"
-    yield f"  {'environments × steps, minibatch, epochs':<42}{'steps/s':>11}{'per core':>11}{'ours is':>14}  who"
-    for who, speed in contest["speeds"].items():
-        sizes = speed.get("sizes", contest.get("sizes"))
-        settings = f"{sizes['environments']} × {sizes['rollout']}, {sizes['minibatch']}, {sizes['epochs']}"
-        ratio = f"{contest['ratios'][who]:.1f} times" if who in contest["ratios"] else ""
-        yield (
-            f"  {settings:<42}{speed['steps_per_second']:>11,.0f}{speed['steps_per_second_per_core']:>11,.0f}"
-            f"{ratio:>14}  {who}"
-        )
-    if contest["peer_missing"] is not None:
-        yield f"  MaskablePPO is not measured: {contest['peer_missing']}"
-
-
-def _growth(growth: dict[str, Any]) -> Iterator[str]:
-    yield f"growth\n  {'concepts':>8}{'steps/s':>11}{'FLOP a step':>14}  curriculum"
-    for row in growth["sizes"]:
-        figures = f"{row['concepts']:>8}{row['steps_per_second']:>11,.0f}{row['flops_per_step']:>14,}"
-        yield f"  {figures}  {row['curriculum']}"
-    verdict = "no faster than" if growth["falls_no_faster_than_linearly"] else "FASTER THAN"
-    yield f"  steps/s falls {verdict} linearly in concepts"
 
 
 def _learner(found: dict[str, Any]) -> Iterator[str]:

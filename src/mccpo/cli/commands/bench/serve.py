@@ -16,7 +16,7 @@ from mccpo.errors import GateFailed
 def bench_serve(learners: int | None, *, as_json: bool) -> None:
     """Trains a small policy, serves it under load, and prints what was found; fails where a bar is missed."""
     check_installed()
-    from mccpo.bench.serve.measure import LEARNERS, measure
+    from mccpo.bench.serve import LEARNERS, measure
 
     with tempfile.TemporaryDirectory(prefix="mccpo-bench-") as folder:
         note("training a small policy")

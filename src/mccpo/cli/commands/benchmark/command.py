@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,8 +20,8 @@ from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.experiments import Session
-    from mccpo.experiments.benchmark.pairs import Benchmark
-    from mccpo.experiments.benchmark.trial import Trial
+    from mccpo.experiments.benchmark import Benchmark, Trial
+    from mccpo.runs.benchmark import BenchmarkResults
 
 
 def benchmark(
@@ -69,28 +68,27 @@ def benchmark(
     """
     _share_accelerator(jobs)
     from mccpo.experiments import Session
-    from mccpo.experiments.benchmark import outside
-    from mccpo.experiments.benchmark import suite as suites
+    from mccpo.experiments.benchmark import Workers, left_out, read_agent_rows, run
 
     asked = _asked(suite, methods, envs, kappa, seeds, steps, seed, limit, search, data)
     if resume and out is None:
         raise InputError("--resume does not say which benchmark", fix="add --out with its folder")
     if out is not None and out == Path():
         raise InputError("--out is the current folder", fix="name a folder for the benchmark")
-    agents = [row for file in rows or () for row in outside.read(file)]
+    agents = [row for file in rows or () for row in read_agent_rows(file)]
     folder = out or free(f"benchmark-{suite}")
     # What a method prints is not what the command says.
     with _session(folder, no_cache=no_cache) as session, redirect_stdout(sys.stderr):
-        results = suites.run(
-            folder, asked, session, resume=resume, outside=agents, told=_tell, jobs=jobs,
-            session_of_job=Session if no_cache else quiet_session,
-        )  # fmt: skip
-    for place in outside.left_out(agents, results["environments"]):
-        note(f"--rows has measurements on {place}, which is not in this benchmark: they are left out")
-    if len(results["versions"]) > 1:
-        note(f"pairs of several versions of the code are in one table: {', '.join(results['versions'])}")
-    report = _report(folder)
-    emit(results, as_json=json, text=lambda: _text(results, folder, report))
+        workers = Workers(jobs, Session if no_cache else quiet_session)
+        results = run(folder, asked, session, resume=resume, outside=agents, after_trial=_note_trial, workers=workers)
+    for environment in left_out(agents, results.environments):
+        note(f"--rows has measurements on {environment}, which is not in this benchmark: they are left out")
+    if results.versions and len(results.versions) > 1:
+        note(f"pairs of several versions of the code are in one table: {', '.join(results.versions)}")
+    from mccpo.report.benchmark import write  # it loads what draws, which training need not wait for
+
+    report = write(folder)
+    emit(results.as_json(), as_json=json, text=lambda: _text(results, report))
 
 
 def _asked(
@@ -106,24 +104,21 @@ def _asked(
     data: Path | None,
 ) -> Benchmark:
     """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
-    from mccpo.experiments.benchmark import environments
-    from mccpo.experiments.benchmark import methods as entrants
-    from mccpo.experiments.benchmark.pairs import Benchmark
-    from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
+    from mccpo.env import check_environment_name
+    from mccpo.experiments.benchmark import KAPPAS, SUITES, Benchmark, Protocol
+    from mccpo.methods import METHODS, method_names
 
-    if name not in environments.SUITES:
-        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(environments.SUITES)}")
+    if name not in SUITES:
+        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(SUITES)}")
     if data is not None and not data.is_dir():
         raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
-    chosen = environments.SUITES[name]
-    places = chosen.environments if envs is None else _names("--envs", envs)
-    for place in places:
-        environments.check(place)
-    known = entrants.names()
-    who = tuple(known) if methods is None else _names("--methods", methods)
+    chosen = SUITES[name]
+    where = chosen.environments if envs is None else _names("--envs", envs)
+    for environment in where:
+        check_environment_name(environment)
+    who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
     for method in who:
-        if method not in known:
-            raise entrants.unknown("method", method, known)
+        METHODS.check(method)
     protocol = Protocol(
         kappa=numbers(kappa) or KAPPAS,
         seeds=chosen.seeds if seeds is None else seeds,
@@ -132,14 +127,14 @@ def _asked(
         search=chosen.search if search is None else search,
         limit=limit,
     )
-    return Benchmark(name, who, places, protocol, data)
+    return Benchmark(name, who, where, protocol, data)
 
 
 def _names(flag: str, text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not found:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
         raise InputError(f"{flag} is {text!r}, which names nothing", fix="name one or more, joined by commas")
-    return found
+    return names
 
 
 @contextmanager
@@ -154,7 +149,7 @@ def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
     recall, remember = (None, None) if no_cache else caches()
     with progress() as show:
         try:
-            yield Session(show, save=stop, recall=recall, remember=remember)
+            yield Session(progress=show, save=stop, recall=recall, remember=remember)
         except KeyboardInterrupt:
             if (folder / "manifest.json").exists():
                 note(f"go on with --out {folder} --resume")
@@ -180,23 +175,14 @@ def quiet_session() -> Session:
     return Session(recall=recall, remember=remember)
 
 
-def _tell(trial: Trial) -> None:
+def _note_trial(trial: Trial) -> None:
     what = trial.status if not trial.why else f"{trial.status}: {trial.why}"
     note(f"{trial.environment} {trial.method}: {what}")
 
 
-def _report(folder: Path) -> Path | None:
-    if find_spec("mccpo.report.benchmark.page") is None:
-        return None
-    from mccpo.report.benchmark import page as report
-
-    report.write(folder)
-    return folder / "report.html"
-
-
-def _text(results: dict[str, Any], folder: Path, report: Path | None) -> Any:
+def _text(results: BenchmarkResults, report: Path) -> Any:
     from rich.console import Group
 
     from mccpo.cli.commands.benchmark.text import tables
 
-    return Group(*tables(results), f"\n{f'report: {report}' if report else f'results: {folder}'}")
+    return Group(*tables(results), f"\nreport: {report}")

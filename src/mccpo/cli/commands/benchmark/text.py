@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mccpo.report.benchmark.reading import seeds_of
+from mccpo.runs.benchmark import BenchmarkResults, Cell, NotRun, ProblemRecord, Winners
 
 _NONE = "–"
 
 
-def tables(results: Mapping[str, Any]) -> list[RenderableType]:
+def tables(results: BenchmarkResults) -> list[RenderableType]:
     """One table for each environment, methods of the largest hypervolume first."""
-    found: list[RenderableType] = []
-    for environment, about in results["environments"].items():
-        cells = [cell for cell in results["cells"] if cell["environment"] == environment]
-        if "why" in about:
-            found.append(Text(f"\n{environment}: {about['why']}"))
+    shown: list[RenderableType] = []
+    for name, environment in results.environments.items():
+        cells = [cell for cell in results.findings.cells if cell.environment == name]
+        if isinstance(environment, NotRun):
+            shown.append(Text(f"\n{name}: {environment.why}"))
         elif cells:
-            found.append(_table(environment, about, cells, results))
-    return found
+            shown.append(_table(name, environment, cells, results))
+    return shown
 
 
-def _table(
-    environment: str, about: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], results: Mapping[str, Any]
-) -> Table:
-    kappas = list(dict.fromkeys(cell["kappa"] for cell in cells))
+def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: BenchmarkResults) -> Table:
+    kappas = list(dict.fromkeys(cell.kappa for cell in cells))
+    findings = results.findings
     volumes, kept = (
-        {method: cell["mean"] for method, cell in results.get(measure, {}).get(environment, {}).items()}
-        for measure in ("hypervolume", "kept")
+        {method: measured.mean for method, measured in scores.get(name, {}).items()}
+        for scores in (findings.hypervolume, findings.kept or {})
     )
+    failing = any(cell.status != "done" for cell in cells)
     shown = Table(
-        title=f"\n{environment}: return (seeds that meet the budgets)",
-        caption=_unmet(results.get("winners", {}).get(environment, {})),
+        title=f"\n{name}: return (seeds that meet the budgets)",
+        caption=_unmet(findings.winners.get(name)),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE,
@@ -45,53 +44,48 @@ def _table(
     shown.add_column("method", no_wrap=True)
     for kappa in kappas:
         shown.add_column(f"κ = {kappa:g}", justify="right")
-    if about["finite"]:
+    if problem.finite:
         shown.add_column("of optimum", justify="right", no_wrap=True)
-    for name in ("hypervolume", "kept", "s a run"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    failing = any(cell["status"] != "done" for cell in cells)
+    for column in ("hypervolume", "kept", "s a run"):
+        shown.add_column(column, justify="right", no_wrap=True)
     if failing:
         shown.add_column("status")
-    for method in sorted({cell["method"]: None for cell in cells}, key=lambda name: -volumes.get(name, -1.0)):
-        own = [cell for cell in cells if cell["method"] == method]
-        seeds = seeds_of(results, own[0])
-        columns = [method, *(_cell(own, kappa, seeds) for kappa in kappas)]
-        columns += [_of_optimum(own, seeds)] if about["finite"] else []
-        columns += [_number(found.get(method), "{:.3f}") for found in (volumes, kept)]
-        columns += [_number(own[0]["seconds"], "{:.3g}")]
-        columns += [_status(own)] if failing else []
+    for method in sorted({cell.method: None for cell in cells}, key=lambda method: -volumes.get(method, -1.0)):
+        method_cells = [cell for cell in cells if cell.method == method]
+        seeds = results.seeds(method_cells[0])
+        columns = [method, *(_cell(method_cells, kappa, seeds) for kappa in kappas)]
+        columns += [_of_optimum(method_cells, seeds)] if problem.finite else []
+        columns += [_number(scores.get(method), "{:.3f}") for scores in (volumes, kept)]
+        columns += [_number(method_cells[0].seconds, "{:.3g}")]
+        columns += [_status(method_cells)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown
 
 
-def _unmet(winners: Mapping[str, Any]) -> str | None:
+def _unmet(winners: Winners | None) -> str | None:
     """The κ that nobody met, if any, and who is best of those that meet the rest; older results do not say it."""
-    if not (unmet := winners.get("unmet")):
+    if winners is None or winners.reachable is None or not winners.unmet:
         return None
-    best = ", ".join(winners["reachable_methods"]) or "nobody"
-    seeds = "its seeds" if len(unmet) == 1 else "their seeds"
-    told = f"nobody met κ = {', '.join(f'{kappa:g}' for kappa in unmet)} in any of {seeds}"
-    return f"{told}; best of those that always meet the rest: {best}"
+    best = ", ".join(winners.reachable.methods) or "nobody"
+    seeds = "its seeds" if len(winners.unmet) == 1 else "their seeds"
+    unmet = f"nobody met κ = {', '.join(f'{kappa:g}' for kappa in winners.unmet)} in any of {seeds}"
+    return f"{unmet}; best of those that always meet the rest: {best}"
 
 
-def _cell(cells: Sequence[Mapping[str, Any]], kappa: float, seeds: int) -> str:
+def _cell(cells: Sequence[Cell], kappa: float, seeds: int) -> str:
     """The mean return, and of how many of all seeds the budgets are met: one that came to nothing has met none."""
-    cell = next((cell for cell in cells if cell["kappa"] == kappa), {})
-    if "return" not in cell:
+    cell = next((cell for cell in cells if cell.kappa == kappa), None)
+    if cell is None or "return" not in cell.metrics:
         return _NONE
-    return f"{cell['return']['mean']:.4g} ({_met(cell)}/{seeds})"
+    return f"{cell.metrics['return'].mean:.4g} ({cell.seeds_met}/{seeds})"
 
 
-def _met(cell: Mapping[str, Any]) -> int:
-    return round(sum(cell["satisfaction_strict"]["per_seed"]))
-
-
-def _of_optimum(cells: Sequence[Mapping[str, Any]], seeds: int) -> str:
+def _of_optimum(cells: Sequence[Cell], seeds: int) -> str:
     """The share of the optimum at each κ where every seed meets the budgets: beyond these there is no optimum."""
     shares = [
-        f"{100 * cell['optimum_share']['mean']:.1f}" if _met(cell) == seeds else _NONE
+        f"{100 * cell.metrics['optimum_share'].mean:.1f}" if cell.seeds_met == seeds else _NONE
         for cell in cells
-        if "optimum_share" in cell
+        if "optimum_share" in cell.metrics
     ]
     return f"{' '.join(shares)} %" if any(share != _NONE for share in shares) else _NONE
 
@@ -100,6 +94,6 @@ def _number(value: float | None, form: str) -> str:
     return _NONE if value is None else form.format(value)
 
 
-def _status(cells: Sequence[Mapping[str, Any]]) -> str:
-    failed = next((cell for cell in cells if cell["status"] != "done"), None)
-    return "done" if failed is None else f"{failed['status']}: {failed['why']}"
+def _status(cells: Sequence[Cell]) -> str:
+    failed = next((cell for cell in cells if cell.status != "done"), None)
+    return "done" if failed is None else f"{failed.status}: {failed.why}"

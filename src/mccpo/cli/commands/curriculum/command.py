@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mccpo.curriculum import Curriculum, RawGraph
-    from mccpo.curriculum.lint import Removal, Report
+    from mccpo.curriculum.lint import LintReport, Removal
 
 _SHOWN = 5
 """How many findings or names of a kind the text lists; the JSON has them all."""
@@ -56,25 +56,26 @@ def check(
     reduce
         With --repair, also remove the edges that longer paths imply.
     """
-    from mccpo.curriculum import lint
-    from mccpo.curriculum.formats import paths as formats
+    from mccpo.curriculum import format_of, read_raw, write_raw
+    from mccpo.curriculum.lint import check as check_graph
+    from mccpo.curriculum.lint import repair as repair_graph
 
     if reduce and repair is None:
         raise InputError("--reduce changes nothing by itself", fix="add --repair OUT")
     if repair is not None:
-        formats.format_of(repair)
+        format_of(repair)
         _refuse_same(file, repair, "--repair")
-    raw = formats.read_raw(file)
-    report = lint.check(raw)
-    result = report.as_dict() | _origin(raw)
+    raw = read_raw(file)
+    report = check_graph(raw)
+    result = report.as_json() | _origin(raw)
     removed: tuple[Removal, ...] = ()
     if repair is not None:
-        repaired, removed = lint.repair(raw, reduce=reduce)
+        repaired, removed = repair_graph(raw, reduce=reduce)
         record = Path(f"{repair}.removed.json")
-        removals = [one.as_dict() for one in removed]
+        removals = [removal.as_json() for removal in removed]
         # The record first: there is never a repaired graph that does not say what it lacks.
         files.write_text(record, dump_json({"repaired": file, "removed": removals}, indent=2) + "\n")
-        formats.write_raw(repaired.to_raw().labelled_as(raw), repair)
+        write_raw(repaired.to_raw().labelled_as(raw), repair)
         _note_unlabelled(raw, repair)
         result |= {"repaired": str(repair), "record": str(record), "removed": removals}
     emit(result, as_json=json, text=lambda: _check_text(file, raw, report, repair, removed))
@@ -134,14 +135,13 @@ def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
     out
         The file to write; its suffix names the format.
     """
-    from mccpo.curriculum import Curriculum
-    from mccpo.curriculum.formats import paths as formats
+    from mccpo.curriculum import Curriculum, format_of, read_raw, write_raw
 
-    formats.format_of(out)
+    format_of(out)
     _refuse_same(file, out, "OUT")
-    raw = formats.read_raw(file)
+    raw = read_raw(file)
     graph = Curriculum.from_raw(raw)
-    formats.write_raw(graph.to_raw().labelled_as(raw), out)
+    write_raw(graph.to_raw().labelled_as(raw), out)
     _note_unlabelled(raw, out)
     result = {"concepts": len(graph), "edges": len(graph.edges), "written": str(out)}
     emit(result, as_json=json, text=f"{out}: {len(graph)} concepts, {len(graph.edges)} edges")
@@ -149,9 +149,9 @@ def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
 
 def _origin(raw: RawGraph) -> dict[str, Any]:
     """What the file says of where its edges come from."""
-    found: dict[str, Any] = {} if raw.derived is None else {"derived": str(raw.derived)}
+    origin: dict[str, Any] = {} if raw.derived is None else {"derived": str(raw.derived)}
     provenance = raw.provenances()
-    return found | ({"provenance": provenance} if provenance else {})
+    return origin | ({"provenance": provenance} if provenance else {})
 
 
 def _origin_text(origin: dict[str, Any]) -> list[str]:
@@ -202,7 +202,7 @@ def _any_number(text: str) -> float:
 
 
 def _mastery_file(path: Path) -> dict[str, float]:
-    from mccpo.curriculum.formats.fields import shorten, unrepeated
+    from mccpo.curriculum.formats import shorten, unrepeated
 
     try:
         content = json_text.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=unrepeated)
@@ -233,22 +233,24 @@ def _standing(graph: Curriculum, K: npt.NDArray[np.float64], theta: float) -> di
     }
 
 
-def _check_text(file: Path, raw: RawGraph, report: Report, repair: Path | None, removed: tuple[Removal, ...]) -> str:
+def _check_text(
+    file: Path, raw: RawGraph, report: LintReport, repair: Path | None, removed: tuple[Removal, ...]
+) -> str:
     from mccpo.curriculum.lint import KINDS
 
     lines = [f"{file}: {report.concepts} concepts, {report.edges} edges, depth {report.depth}"]
     lines += _origin_text(_origin(raw))
     for kind in KINDS:
-        found = [finding for finding in report.findings if finding.kind == kind]
-        if found:
-            lines.append(f"{kind}: {len(found)}")
-            lines += [f"  {finding.where}: {finding.message}" for finding in found[:_SHOWN]]
-            lines += _more(len(found))
+        findings = [finding for finding in report.findings if finding.kind == kind]
+        if findings:
+            lines.append(f"{kind}: {len(findings)}")
+            lines += [f"  {finding.where}: {finding.message}" for finding in findings[:_SHOWN]]
+            lines += _more(len(findings))
     if not report.findings:
         lines.append("no faults")
     if repair is not None:
         lines.append(f"removed: {len(removed)}")
-        lines += [f"  {one.kind}: {one.where} ({one.why})" for one in removed[:_SHOWN]]
+        lines += [f"  {removal.kind}: {removal.where} ({removal.why})" for removal in removed[:_SHOWN]]
         lines += _more(len(removed))
         lines.append(f"wrote {repair} and {repair}.removed.json")
     return "\n".join(lines)

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from mccpo.curriculum import Curriculum
-    from mccpo.curriculum.derive.compare import Agreement, Comparison
-    from mccpo.curriculum.derive.junyi2020_yields import Yield
-    from mccpo.curriculum.derive.recipe import Derived
+    from mccpo.curriculum.derive import Agreement, Comparison, Derived, GraphSize
 
 Recipe: TypeAlias = Literal["junyi-2020", "xes3g5m", "case"]
 Orientation: TypeAlias = Literal["responses", "order", "reach", "responses+order", "responses+reach"]
@@ -52,21 +50,12 @@ def derive(
     members
         Write here, as CSV, which items each concept stands for.
     """
-    from mccpo.curriculum.derive import case, junyi2020, xes3g5m
-    from mccpo.curriculum.derive.recipe import settle
-    from mccpo.curriculum.derive.tables import read_counts
+    from mccpo.curriculum.derive import RECIPES, read_counts
 
     _refuse_unlabelled(out)
     given = parse_pairs(choice, "--choice", literal)
     interactions = None if counts is None else read_counts(counts)
-    if recipe == "junyi-2020":
-        derived = junyi2020.derive(junyi2020.read(file), settle(junyi2020.Choices, given), interactions)
-    elif recipe == "xes3g5m":
-        derived = xes3g5m.derive(xes3g5m.read(file), settle(xes3g5m.Choices, given), interactions)
-    else:
-        if counts is not None:
-            raise InputError("--counts has no meaning for a CASE package", fix="leave it out")
-        derived = case.derive(case.read(file), settle(case.Choices, given))
+    derived = RECIPES[recipe].run(file, given, interactions)
     if members is not None:
         files.write_text(members, _members_csv(derived))
     _write(derived, out, as_json=json)
@@ -86,21 +75,20 @@ def choices(
     file
         Info_Content.csv.
     """
-    from mccpo.curriculum.derive import junyi2020
-    from mccpo.curriculum.derive import junyi2020_yields as yields
+    from mccpo.curriculum.derive import PAPER, every_combination, one_at_a_time, read_taxonomy
 
-    taxonomy = junyi2020.read(file)
-    single = list(yields.one_at_a_time(taxonomy))
-    every = yields.every_combination(taxonomy)
-    exact = [one for one in every if one.distance == 0]
+    taxonomy = read_taxonomy(file)
+    single = list(one_at_a_time(taxonomy))
+    every = every_combination(taxonomy)
+    exact = [size for size in every if size.distance == 0]
     result = {
-        "paper": dict(zip(("concepts", "edges"), yields.PAPER, strict=True)),
+        "paper": dict(zip(("concepts", "edges"), PAPER, strict=True)),
         "exercises": len(taxonomy.exercises),
         "notes": taxonomy.notes,
-        "one_at_a_time": [{"change": change, **one.as_dict()} for change, one in single],
+        "one_at_a_time": [{"change": change, **size.as_json()} for change, size in single],
         "combinations": len(every),
         "exact": len(exact),
-        "every": [one.as_dict() for one in every],
+        "every": [size.as_json() for size in every],
     }
     emit(result, as_json=json, text=lambda: _choices_text(result, single, every, nearest))
 
@@ -148,17 +136,16 @@ def learn(
     max_prerequisites
         How many prerequisites a concept keeps, the strongest.
     """
-    from mccpo.curriculum.derive import learn as estimator
-    from mccpo.logs import read
-    from mccpo.logs.responses_by_concept import responses_by_concept
+    from mccpo.curriculum.derive import LearnChoices, learn_graph
+    from mccpo.logs import read, responses_by_concept
 
     _refuse_unlabelled(out)
-    settled = estimator.Choices(
+    settled = LearnChoices(
         min_learners=min_learners, false_discoveries=false_discoveries, floor=floor, strata=strata,
         orient=orient, weigh=weigh, max_prerequisites=max_prerequisites,
         known_from=1.0 if score == "first" else 0.5,
     )  # fmt: skip
-    derived = estimator.learn(responses_by_concept(read(logs, format), score), settled, str(logs))
+    derived = learn_graph(responses_by_concept(read(logs, format), score), settled, str(logs))
     _write(derived, out, as_json=json)
 
 
@@ -174,21 +161,20 @@ def compare(derived: Path, expert: Path, /, *, json: JsonFlag = False) -> None:
     expert
         The graph to judge it by.
     """
-    from mccpo.curriculum.derive.compare import compare as set_beside
+    from mccpo.curriculum.derive import compare_graphs
 
     (ours, our_repairs), (theirs, their_repairs) = _repaired(derived), _repaired(expert)
-    found = set_beside(ours, theirs)
+    comparison = compare_graphs(ours, theirs)
     repairs = {str(path): count for path, count in ((derived, our_repairs), (expert, their_repairs)) if count}
-    result = found.as_dict() | ({"repaired": repairs} if repairs else {})
-    emit(result, as_json=json, text=lambda: _comparison_text(found, repairs))
+    result = comparison.as_json() | ({"repaired": repairs} if repairs else {})
+    emit(result, as_json=json, text=lambda: _comparison_text(comparison, repairs))
 
 
 def _write(derived: Derived, out: Path, *, as_json: bool) -> None:
-    from mccpo.curriculum import Curriculum
-    from mccpo.curriculum.formats import paths as formats
+    from mccpo.curriculum import Curriculum, write_raw
 
     graph = Curriculum.from_raw(derived.graph)  # refuses what could not serve as a gate, before anything is written
-    formats.write_raw(derived.graph, out)
+    write_raw(derived.graph, out)
     provenance = derived.graph.provenances()
     result = {
         "concepts": len(graph), "edges": len(graph.edges), "depth": graph.depth,
@@ -220,15 +206,15 @@ def _members_csv(derived: Derived) -> str:
 
 
 def _repaired(path: Path) -> tuple[Curriculum, int]:
-    from mccpo.curriculum import lint
-    from mccpo.curriculum.formats import paths as formats
+    from mccpo.curriculum import read_raw
+    from mccpo.curriculum.lint import repair
 
-    graph, removed = lint.repair(formats.read_raw(path))
+    graph, removed = repair(read_raw(path))
     return graph, len(removed)
 
 
 def _choices_text(
-    result: dict[str, Any], single: Sequence[tuple[str, Yield]], every: Sequence[Yield], nearest: int
+    result: dict[str, Any], single: Sequence[tuple[str, GraphSize]], every: Sequence[GraphSize], nearest: int
 ) -> RenderableType:
     from dataclasses import asdict
 
@@ -236,13 +222,13 @@ def _choices_text(
     from rich.table import Table
 
     changes = Table("choice", "concepts", "edges", "depth", title="One choice changed at a time", title_justify="left")
-    for change, one in single:
-        changes.add_row(change, f"{one.concepts:,}", f"{one.edges:,}", str(one.depth))
-    told = (result["paper"]["concepts"], result["paper"]["edges"])
-    sizes: dict[tuple[int, int, int], list[Yield]] = {}
-    for one in every:
-        sizes.setdefault((one.concepts, one.edges, one.depth), []).append(one)
-    title = f"Nearest of {len(every):,} combinations to the paper's {told[0]} concepts and {told[1]} edges"
+    for change, size in single:
+        changes.add_row(change, f"{size.concepts:,}", f"{size.edges:,}", str(size.depth))
+    concepts, edges = result["paper"]["concepts"], result["paper"]["edges"]
+    sizes: dict[tuple[int, int, int], list[GraphSize]] = {}
+    for size in every:
+        sizes.setdefault((size.concepts, size.edges, size.depth), []).append(size)
+    title = f"Nearest of {len(every):,} combinations to the paper's {concepts} concepts and {edges} edges"
     close = Table("concepts", "edges", "depth", "ways", "first of them", title=title, title_justify="left")
     for (concepts, edges, depth), ways in list(sizes.items())[:nearest]:
         settled = asdict(ways[0].choices)
@@ -254,28 +240,29 @@ def _choices_text(
     return Group("; ".join(notes), changes, close, verdict)
 
 
-def _comparison_text(found: Comparison, repairs: dict[str, int]) -> RenderableType:
+def _comparison_text(comparison: Comparison, repairs: dict[str, int]) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
     table = Table("", "derived", "expert", "right", "precision", "recall", "F1", "chance: precision", "recall", "p")
-    for name, one in (("edges", found.edges), ("closure", found.closure)):
-        table.add_row(name, *_agreement_cells(one))
+    for name, agreement in (("edges", comparison.edges), ("closure", comparison.closure)):
+        table.add_row(name, *_agreement_cells(agreement))
     lines = [
-        f"{found.concepts} concepts in both; {found.only_derived} only in the derived graph, "
-        f"{found.only_expert} only in the expert's",
+        f"{comparison.concepts} concepts in both; {comparison.only_derived} only in the derived graph, "
+        f"{comparison.only_expert} only in the expert's",
         *(f"{path}: compared without {count} faults" for path, count in repairs.items()),
     ]
-    if found.orientation is None or found.orientation_p is None:
+    if comparison.orientation is None or comparison.orientation_p is None:
         last = "direction: no pair is an edge of both"
     else:
-        last = (
-            f"direction: {found.orientation:.1%} of {found.oriented} pairs (a coin: 50 %, p {found.orientation_p:.2g})"
-        )
+        coin = f"(a coin: 50 %, p {comparison.orientation_p:.2g})"
+        last = f"direction: {comparison.orientation:.1%} of {comparison.oriented} pairs {coin}"
     return Group(*lines, table, last)
 
 
-def _agreement_cells(one: Agreement) -> list[str]:
-    shares = ["–" if value is None else f"{value:.3f}" for value in (one.precision, one.recall, one.f1)]
-    chance = [f"{one.chance_precision:.4f}", f"{one.chance_recall:.4f}", f"{one.chance_p:.2g}"]
-    return [f"{one.found:,}", f"{one.expert:,}", f"{one.right:,}", *shares, *chance]
+def _agreement_cells(agreement: Agreement) -> list[str]:
+    shares = [
+        "–" if value is None else f"{value:.3f}" for value in (agreement.precision, agreement.recall, agreement.f1)
+    ]
+    chance = [f"{agreement.chance_precision:.4f}", f"{agreement.chance_recall:.4f}", f"{agreement.chance_p:.2g}"]
+    return [f"{agreement.found:,}", f"{agreement.expert:,}", f"{agreement.right:,}", *shares, *chance]

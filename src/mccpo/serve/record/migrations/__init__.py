@@ -1,4 +1,4 @@
-"""How a database of the record comes to have today's tables, whatever it has now."""
+"""Brings the tables of a record's database to the newest version."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from mccpo.errors import InputError
 
 
 def upgrade(connection: Connection) -> None:
-    """Brings the tables to the newest version; does nothing where they are."""
+    """Migrates the tables to the newest version; does nothing if they have it."""
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
 
 def outdated(connection: Connection) -> bool:
-    """Whether the tables are not yet those that this version reads; refuses those of a newer one."""
-    found = MigrationContext.configure(connection).get_current_revision()
+    """Whether the tables need a migration; refuses tables of a newer mccpo."""
+    revision = MigrationContext.configure(connection).get_current_revision()
     scripts = ScriptDirectory.from_config(_config())
-    if found is not None and found not in {script.revision for script in scripts.walk_revisions()}:
+    if revision is not None and revision not in {script.revision for script in scripts.walk_revisions()}:
         raise InputError(
-            f"the database was written by a newer mccpo (its tables have the version {found})",
+            f"the database was written by a newer mccpo (its tables have the version {revision})",
             fix="open it with that mccpo, or a later one",
         )
-    return found != scripts.get_current_head()
+    return revision != scripts.get_current_head()
 
 
 def _config() -> Config:

@@ -1,0 +1,6 @@
+"""Finds what is wrong with a prerequisite graph, and repairs it. It needs rustworkx, which other rooms do without."""
+
+from mccpo.curriculum.lint.check import GRAVE, KINDS, Finding, Kind, LintReport, check
+from mccpo.curriculum.lint.repair import Removal, repair
+
+__all__ = ["GRAVE", "KINDS", "Finding", "Kind", "LintReport", "Removal", "check", "repair"]

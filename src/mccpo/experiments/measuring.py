@@ -1,0 +1,165 @@
+"""What trained policies are worth on fresh episodes, what their training was like, and what they do.
+
+The policies that a table compares are selected by validation episodes during training; the episodes here are drawn from
+keys of their own afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mccpo.env import Environment
+from mccpo.env.tutor import Tutoring
+from mccpo.evaluation import Curves, Summary, summarise
+from mccpo.evaluation.policy import by_group, observe
+from mccpo.experiments import training
+from mccpo.experiments.finite import Outcome
+from mccpo.experiments.options import Session
+from mccpo.experiments.problem import Problem
+from mccpo.experiments.saved_policies import Policies
+from mccpo.experiments.training import Trained
+from mccpo.experiments.worth import evaluated
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies
+from mccpo.runs.results import Behaviour, Groups, Supplement
+
+Kappa: TypeAlias = float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Outcome):
+    """What training gave and, besides the rows, what each policy does and how each group of learners fared."""
+
+    behaviour: dict[str, Behaviour]
+    groups: dict[str, Groups]
+
+    def supplement(self) -> Supplement:
+        """What the results tell besides rows and curves."""
+        return Supplement(behaviour=self.behaviour, groups=self.groups)
+
+
+def run(
+    problem: Problem,
+    methods: Sequence[str],
+    budgets: dict[str, float],
+    label: str,
+    session: Session,
+    kappa: Kappa = None,
+) -> Watched:
+    """Trains methods under budgets, keeps their policies, evaluates them, and watches what they do."""
+    trained = train(problem, methods, budgets, label, session, kappa)
+    keep(problem, trained, budgets, label, session)
+    return watched(problem, trained, budgets)
+
+
+def train(
+    problem: Problem,
+    methods: Sequence[str | MethodSpec],
+    budgets: Mapping[str, float],
+    label: str,
+    session: Session,
+    kappa: Kappa = None,
+) -> dict[str, Trained]:
+    """Trains methods on a problem by its plan; the unconstrained policies are not trained again."""
+    return training.train(
+        problem.env, methods, budgets, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
+    )
+
+
+def keep(
+    problem: Problem, trained: Mapping[str, Trained], budgets: Mapping[str, float], part: str, session: Session
+) -> None:
+    """Hands over the policies of every method, to be kept with the run."""
+    if session.keep is not None:
+        for method in trained.values():
+            session.keep(saved(problem, method, budgets, part))
+
+
+def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part: str) -> Policies:
+    """A method's policies as a run folder keeps them; those of a rule have no numbers."""
+    parameters, kappa = np.zeros((method.policies.seeds, 0), np.float32), None
+    if isinstance(method.policies, NetworkPolicies):
+        parameters, kappa = method.policies.parameters, method.policies.kappa
+    return Policies(
+        part=part,
+        env=problem.env,
+        method=method.spec,
+        budgets=dict(budgets),
+        anchor=problem.anchor,
+        parameters=parameters,
+        seed=problem.training.seed,
+        kappa=kappa,
+    )
+
+
+def watched(problem: Problem, trained: Mapping[str, Trained], budgets: dict[str, float]) -> Watched:
+    """What trained methods are worth on fresh episodes, and what they do."""
+    rows = {name: row(problem, method, budgets) for name, method in trained.items()}
+    seen = {name: watch(problem, method) for name, method in trained.items() if isinstance(problem.env, Tutoring)}
+    return Watched(
+        rows,
+        curves(problem, trained),
+        behaviour={name: what for name, (what, _) in seen.items()},
+        groups={name: whom for name, (_, whom) in seen.items()},
+    )
+
+
+def curves(problem: Problem, trained: Mapping[str, Trained]) -> Curves:
+    """The training curves of every method."""
+    return training.curves(training.steps_of(problem.training), problem.env, trained)
+
+
+def row(problem: Problem, method: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
+    """What a method's policies are worth, and what their training was like."""
+    cells = measured(problem, method, budgets)
+    if method.progress is None or method.multipliers is None:
+        return cells
+    unready = np.asarray(method.progress.violation_steps).sum(axis=1)
+    cells["prerequisite_violations_training"] = summarise(unready.astype(float))
+    if method.spec.constrained:
+        for name in budgets:
+            cells[f"lambda_{name}"] = summarise(method.multipliers[:, problem.env.cost_names.index(name)])
+    if method.spec.masked:
+        cells["frontier_events"] = summarise(np.asarray(method.progress.frontier_events).mean(axis=1))
+    return cells
+
+
+def measured(
+    problem: Problem, method: Trained, budgets: dict[str, float], env: Environment[Any] | None = None
+) -> dict[str, Summary]:
+    """What a method's policies are worth on fresh episodes, of another environment if one is given."""
+    seed = problem.training.seed
+    return evaluated(
+        method.policies, env or problem.env, problem.anchor, budgets, episodes=EVALUATION_EPISODES, seed=seed
+    )
+
+
+def measured_elsewhere(
+    problem: Problem, trained: Mapping[str, Trained], env: Environment[Any], kappa: float
+) -> tuple[dict[str, dict[str, Summary]], dict[str, float]]:
+    """What trained methods are worth in an environment that they were not trained in, and its budgets."""
+    there = problem.elsewhere(env)
+    budgets = there.budgets(kappa)
+    return {name: measured(there, method, budgets) for name, method in trained.items()}, budgets
+
+
+def watch(problem: Problem, method: Trained) -> tuple[Behaviour, Groups]:
+    """What a method's policy of the first seed does, and how each group of learners fared, meant over seeds."""
+    env, seed = problem.env, problem.training.seed
+    assert isinstance(env, Tutoring)  # only tutors have concepts to watch
+    seen = [
+        observe(env, method.policies, policy, episodes=EVALUATION_EPISODES, seed=seed)
+        for policy in range(method.policies.seeds)
+    ]
+    fared = [by_group(env, observed) for observed in seen]
+    groups = {
+        group: {
+            metric: float(np.mean([groups[group][metric] for groups in fared if group in groups])) for metric in metrics
+        }
+        for group, metrics in fared[0].items()
+    }
+    shares = (np.asarray(values) for values in (seen[0].mastery, seen[0].ready, seen[0].chosen))
+    return Behaviour.rounded(env.curriculum.concepts, *shares), groups

@@ -1,0 +1,74 @@
+"""Environments from real data, by name. Importing this module registers them; so do this package's entry points.
+
+Each takes `data`, the folder of real data; without it, the folder is the one that `MCCPO_DATA` names. What
+`mccpo prepare` left there of a data set is taken as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from mccpo.env import TUTOR_FILE, PreparedTutor, cut, make, register_environment
+from mccpo.errors import InputError
+
+DATA = "MCCPO_DATA"
+PREPARED_SEED = 0  # of what is drawn while logs are made into an environment: the same for every benchmark
+
+
+class NoData(InputError):  # noqa: N818 - a finding, not a fault
+    """An environment is made of data that is not here."""
+
+
+@register_environment("junyi-2015-14", needs_data=True)
+def junyi_2015_14(data: Path | str | None = None) -> PreparedTutor:
+    """The data set `junyi-2015` as an environment, its graph cut to 14 concepts, prerequisites kept whole."""
+    return cut(_from_data("junyi-2015", data), 14)
+
+
+@register_environment("junyi-2015-100", needs_data=True)
+def junyi_2015_100(data: Path | str | None = None) -> PreparedTutor:
+    """The data set `junyi-2015` as an environment, its graph cut to 100 concepts, prerequisites kept whole."""
+    return cut(_from_data("junyi-2015", data), 100)
+
+
+@register_environment("junyi-2015-835", needs_data=True)
+def junyi_2015_835(data: Path | str | None = None) -> PreparedTutor:
+    """The data set `junyi-2015` as an environment, its graph cut to 835 concepts, prerequisites kept whole."""
+    return cut(_from_data("junyi-2015", data), 835)
+
+
+@register_environment("assistments-2009", needs_data=True)
+def assistments_2009(data: Path | str | None = None) -> PreparedTutor:
+    """The data set `assistments-2009` as an environment, its whole graph."""
+    return _from_data("assistments-2009", data)
+
+
+def data_folder(data: Path | str | None) -> Path | None:
+    """The folder of real data: the one given, else the one that `MCCPO_DATA` names, else none."""
+    if data is None:
+        data = os.environ.get(DATA) or None
+    return None if data is None else Path(data)
+
+
+def _from_data(dataset: str, data: Path | str | None) -> PreparedTutor:
+    if (folder := data_folder(data)) is None:
+        raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
+    try:
+        return _prepared(dataset, folder)
+    except InputError as error:
+        raise NoData(f"no data: {error.what}", fix=error.fix) from error
+
+
+@cache
+def _prepared(dataset: str, data: Path) -> PreparedTutor:
+    """A data set as an environment, made once for all the sizes that it is cut to, or by `mccpo prepare` before."""
+    if (data / dataset / TUTOR_FILE).exists():
+        env = make(str(data / dataset / TUTOR_FILE))
+        if not isinstance(env, PreparedTutor):
+            raise InputError(f"{data / dataset / TUTOR_FILE} is of no logs", fix="make it with `mccpo prepare`")
+        return env
+    from mccpo.experiments.prepare.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
+
+    return DATASETS[dataset](data, PREPARED_SEED).prepared.tutor

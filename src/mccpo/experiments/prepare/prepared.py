@@ -1,0 +1,74 @@
+"""A folder that logs were made into, ready to be written: the same to the byte for the same input.
+
+curriculum.json   the graph, with the demands found
+tutor.json        the environment to train in: `mccpo.make(folder)`
+judge.json        the one to judge by: `mccpo.make(folder/judge.json)`
+learner.json, judge-learner.json   the two models, as `mccpo fit-learner` writes them
+episodes.parquet  the retained episodes, as a canonical table
+prepared.json     where all of it comes from, and every number that was chosen or found
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from mccpo import files
+from mccpo.curriculum import RawGraph, write_raw
+from mccpo.env import JUDGE_FILE, TUTOR_FILE, PreparedJudge, PreparedTutor, describe_environment
+from mccpo.errors import InputError
+from mccpo.experiments.prepare.document import PreparedDocument
+from mccpo.files import dump_json
+from mccpo.logs import NAMES, encode, write_table
+from mccpo.mastery import BKT, PFA, write_model
+
+DOCUMENT = "prepared.json"
+"""The file that makes a folder a prepared one; it is put there last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What logs were made into: environments, the models of learners behind them, and the retained episodes."""
+
+    graph: RawGraph
+    tutor: PreparedTutor
+    judge: PreparedJudge
+    tutor_model: BKT
+    judge_model: PFA
+    episodes: pl.DataFrame
+    document: PreparedDocument
+
+    def write(self, folder: Path) -> None:
+        """Writes the folder. All is written elsewhere first, so that what fails leaves the folder as it was."""
+        check_folder(folder)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            scratch = tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.")
+        except OSError as error:
+            fix = "choose a folder that you may write to"
+            raise InputError(f"cannot write {folder}: {error.strerror or error}", fix=fix) from error
+        with scratch as staged:
+            self._write_into(Path(staged))
+            folder.mkdir(exist_ok=True)
+            for path in sorted(Path(staged).iterdir(), key=lambda path: (path.name == DOCUMENT, path.name)):
+                path.replace(folder / path.name)
+
+    def _write_into(self, folder: Path) -> None:
+        write_raw(self.graph, folder / "curriculum.json")
+        write_model(self.tutor_model, folder / "learner.json")
+        write_model(self.judge_model, folder / "judge-learner.json")
+        tight = self.episodes.with_columns(encode(self.episodes[name]) for name in NAMES)
+        write_table(tight, folder / "episodes.parquet")
+        for name, env in ((JUDGE_FILE, self.judge), (TUTOR_FILE, self.tutor)):
+            described = {"environment": env.name, "parameters": describe_environment(env)}
+            files.write_text(folder / name, dump_json(described, indent=1) + "\n")
+        files.write_text(folder / DOCUMENT, dump_json(self.document.as_json(), indent=2) + "\n")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses a folder that holds something else than what was prepared before."""
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / DOCUMENT).exists())):
+        raise InputError(f"{folder} holds something else", fix="name a new folder")

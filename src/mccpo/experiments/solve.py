@@ -1,0 +1,121 @@
+"""The exact optimum of a finite environment under budgets: its value, multipliers, policy and front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mccpo.env import FiniteEnvironment
+from mccpo.exact import FiniteModel, Infeasible, Optimum, enumerate_model, front, occupancy, solve
+
+_NEGLIGIBLE = 1e-9  # chances and visits below this are what the solver leaves of 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """The metrics of an optimum, and what a unit of each budget would buy; on a front, under a `budget`."""
+
+    metrics: dict[str, float]
+    multipliers: dict[str, float]
+    budget: float | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The budget, the metrics and the multipliers, as JSON values."""
+        level = {} if self.budget is None else {"budget": self.budget}
+        return {**level, **self.metrics, "multipliers": self.multipliers}
+
+
+@dataclass(frozen=True)
+class Visited:
+    """A state that the optimum visits so often, and the chances of what it does there."""
+
+    state: str
+    visits: float
+    probabilities: dict[str, float]
+
+    def as_json(self) -> dict[str, object]:
+        """The state as JSON values."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The optimum under budgets, or the `conflict` that there is none for; states in the order of visits."""
+
+    environment: str
+    states: int
+    budgets: dict[str, float]
+    optimum: Point | None
+    conflict: Infeasible | None = None
+    policy: tuple[Visited, ...] = ()
+    front: tuple[Point, ...] | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The solution as `--json` prints it."""
+        asked = {"environment": self.environment, "states": self.states, "budgets": self.budgets}
+        if self.optimum is None:
+            return {**asked, "feasible": False, **({} if self.conflict is None else vars(self.conflict))}
+        policy = [state.as_json() for state in self.policy]
+        traced = {} if self.front is None else {"front": [point.as_json() for point in self.front]}
+        return {**asked, "feasible": True, **self.optimum.as_json(), "policy": policy, **traced}
+
+
+def solution(
+    env: FiniteEnvironment[Any],
+    *,
+    name: str,
+    budgets: Mapping[str, float],
+    kappa: float | None = None,
+    cost: str | None = None,
+    points: int = 21,
+) -> Solution:
+    """Solves an environment under budgets; a κ sets those that are not given, and a `cost` asks for its front."""
+    model = enumerate_model(env)
+    limits = {**({} if kappa is None else _shares(model, kappa)), **budgets}
+    optimum = solve(model, limits)
+    if isinstance(optimum, Infeasible):
+        return Solution(name, model.num_states, limits, None, optimum)
+    traced = None
+    if cost is not None:
+        steps = front(model, cost, budgets=limits, points=points)
+        traced = tuple(_point(step, budget) for budget, step in steps)
+    return Solution(name, model.num_states, limits, _point(optimum), policy=_visited(env, model, optimum), front=traced)
+
+
+def _shares(model: FiniteModel, kappa: float) -> dict[str, float]:
+    free = solve(model)
+    assert isinstance(free, Optimum)  # without budgets there is always one
+    return {name: kappa * free.values.costs[name] for name in model.constrained}
+
+
+def _point(optimum: Optimum, budget: float | None = None) -> Point:
+    values = optimum.values
+    metrics = {
+        "return": values.ret,
+        **{f"J_{name}": cost for name, cost in values.costs.items()},
+        "dK": values.gain,
+        "pi_hack": values.pi_hack,
+        "violation_rate": values.violation_rate,
+    }
+    return Point(metrics, optimum.multipliers, budget)
+
+
+def _visited(env: FiniteEnvironment[Any], model: FiniteModel, optimum: Optimum) -> tuple[Visited, ...]:
+    """The optimum's choices in every state that it visits, the most visited first."""
+    visits = occupancy(model, np.pad(optimum.policy, ((0, 0), (0, 1))), model.gamma).sum(axis=1)
+    order = [state for state in np.argsort(-visits, kind="stable") if visits[state] > _NEGLIGIBLE]
+    return tuple(
+        Visited(
+            state=env.describe(env.state(model.index[state])),
+            visits=float(visits[state]),
+            probabilities={
+                name: float(chance)
+                for name, chance in zip(model.action_names, optimum.policy[state], strict=True)
+                if chance > _NEGLIGIBLE
+            },
+        )
+        for state in order
+    )

@@ -1,0 +1,237 @@
+"""Methods trained under budgets, whatever they are: all of a family at once, others one by one, rules not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from mccpo.env import Environment
+from mccpo.errors import DoesNotApply
+from mccpo.evaluation import Curves
+from mccpo.evaluation.policy import LEAST_GAIN
+from mccpo.experiments.options import Session, Stage
+from mccpo.methods import (
+    ITERATIONS,
+    METHODS,
+    GradientEntry,
+    MethodSpec,
+    NetworkPolicies,
+    NeuralPlan,
+    NeuralProgress,
+    NeuralRuns,
+    PolicySet,
+    PrimalDual,
+    RuleEntry,
+    RulePolicies,
+    Snapshot,
+    Variant,
+    gather,
+    method_arrays,
+    method_entry,
+    method_spec,
+    train_variants,
+)
+
+ANCHOR = "unconstrained"
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """One method's policies, one a seed, and what their training was like; a rule has had none.
+
+    **Fields:**
+
+    - `spec`: how the policies act, as data: their mask and filter.
+    - `progress`: the training curves, leading axes seeds and points; `multipliers`: where those of each seed ended.
+    """
+
+    name: str
+    spec: MethodSpec
+    policies: PolicySet
+    progress: NeuralProgress | None = None
+    multipliers: Float[np.ndarray, "seeds costs"] | None = None
+
+
+def train(
+    env: Environment[Any],
+    methods: Sequence[str | MethodSpec],
+    budgets: Mapping[str, float],
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+    *,
+    unconstrained: NeuralRuns | None = None,
+    kappa: float | None = None,
+) -> dict[str, Trained]:
+    """Trains methods under budgets; gives them by name, in the order in which they were named.
+
+    A method is named, or given as data of the primal–dual family. `unconstrained` are runs of the plan that need not be
+    trained again; `kappa` is what a conditioned policy is told.
+    """
+    family = {spec.name: spec for spec in map(_family, methods) if spec is not None}
+    trained = _train_family(env, list(family.values()), budgets, plan, label, session, unconstrained)
+    for method in methods:
+        if isinstance(method, str) and method not in family:
+            trained[method] = _train_alone(env, method, budgets, plan, label, session, kappa)
+    return {name: trained[name] for name in (m if isinstance(m, str) else m.name for m in methods)}
+
+
+def train_specs(
+    env: Environment[Any],
+    specs: Sequence[MethodSpec],
+    budgets: Mapping[str, float],
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+) -> NeuralRuns:
+    """Trains methods of the primal–dual family, all at once, as one stage of a session."""
+    variants = [Variant(_primal_dual(env, spec, plan), dict(budgets)) for spec in specs]
+    return _train_stage(env, variants, [spec.name for spec in specs], plan, label, session)
+
+
+def curves(steps: Int[np.ndarray, " points"], env: Environment[Any], trained: Mapping[str, Trained]) -> Curves:
+    """The training curves of every method that was trained."""
+    values = {name: _curves(env, one.progress) for name, one in trained.items() if one.progress is not None}
+    return Curves(steps, values, unit="steps")
+
+
+def curves_of(
+    env: Environment[Any], methods: Sequence[str], progress: NeuralProgress, steps: Int[np.ndarray, " points"]
+) -> Curves:
+    """The curves of methods that were trained together; leading axes are methods and seeds."""
+    by_method = {name: _curves(env, _pick(progress, at)) for at, name in enumerate(methods)}
+    return Curves(steps, by_method, unit="steps")
+
+
+def steps_of(plan: NeuralPlan) -> Int[np.ndarray, " points"]:
+    """The steps at which curves have their points."""
+    return np.arange(1, plan.points + 1) * ITERATIONS * plan.sizes.steps
+
+
+def _family(method: str | MethodSpec) -> MethodSpec | None:
+    """The data of a method of the primal–dual family; None for another."""
+    if isinstance(method, MethodSpec):
+        return method
+    entry = method_entry(method)
+    return entry.spec if isinstance(entry, GradientEntry) else None
+
+
+def _train_family(
+    env: Environment[Any],
+    specs: Sequence[MethodSpec],
+    budgets: Mapping[str, float],
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+    unconstrained: NeuralRuns | None,
+) -> dict[str, Trained]:
+    # A filter acts at execution only: a post-hoc policy is trained as the unconstrained one is, seed by seed.
+    free = [spec for spec in specs if unconstrained is not None and _as_unconstrained(spec)]
+    rest = [spec for spec in specs if spec not in free]
+    runs = train_specs(env, rest, budgets, plan, label, session) if rest else None
+    trained = {}
+    for spec in specs:
+        source = unconstrained if spec in free else runs
+        assert source is not None
+        at = 0 if spec in free else rest.index(spec)
+        method = _primal_dual(env, spec, plan)
+        policies = NetworkPolicies(method, source.selected[at])
+        trained[spec.name] = Trained(spec.name, spec, policies, _pick(source.curves, at), source.multipliers[at])
+    return trained
+
+
+def _train_alone(
+    env: Environment[Any],
+    name: str,
+    budgets: Mapping[str, float],
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+    kappa: float | None,
+) -> Trained:
+    """Trains a method with a mechanism of its own; a rule has nothing to learn."""
+    entry = method_entry(name)
+    if isinstance(entry, RuleEntry):
+        return Trained(name, MethodSpec(name, masked=True), RulePolicies(entry.build(), plan.seeds))
+    if not isinstance(entry, GradientEntry):
+        raise DoesNotApply(f"{name} needs a finite environment, which {env.name} is not", fix="leave it out here")
+    method = entry.build(env, {})
+    told = _told(entry, kappa)
+    if told is not None:
+        method.environment_at(env, told)  # refuses a κ that it was not made for, before anything is trained
+    variants = [Variant(method, _training_budgets(entry, budgets, told))]
+    runs = _train_stage(method.training_environment(env), variants, [name], plan, f"{label} {name}", session)
+    policies = NetworkPolicies(method, runs.selected[0], told)
+    spec = MethodSpec(name, masked=True, constrained=entry.sees_budgets)
+    return Trained(name, spec, policies, _pick(runs.curves, 0), runs.multipliers[0])
+
+
+def _told(entry: GradientEntry, kappa: float | None) -> float | None:
+    """The κ that a conditioned policy is told; None where it is not conditioned."""
+    if not entry.conditioned:
+        return None
+    if kappa is None:
+        raise DoesNotApply(f"{entry.name} goes by a share κ of the budgets", fix="give --kappa, or leave it out")
+    return kappa
+
+
+def _training_budgets(entry: GradientEntry, budgets: Mapping[str, float], told: float | None) -> dict[str, float]:
+    """The budgets that a method is trained under: those of κ = 1 where it is told the κ, none where it sees none."""
+    if told is not None:
+        return {name: budget / told for name, budget in budgets.items()}
+    return dict(budgets) if entry.sees_budgets else {}
+
+
+def _train_stage(
+    env: Environment[Any],
+    variants: Sequence[Variant],
+    names: Sequence[str],
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+) -> NeuralRuns:
+    stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
+
+    def so_far(snapshot: Snapshot[Any, Any]) -> Curves:
+        progress = gather(snapshot, (len(variants), plan.seeds))
+        return curves_of(env, names, progress, steps_of(plan)[: snapshot.point])
+
+    with session.resuming(stage) as resume:
+        after_point = session.after_point(stage, so_far)
+        runs = train_variants(env, variants, plan, resume=resume, after_point=after_point)
+    session.end(label, curves_of(env, names, runs.curves, runs.steps))
+    return runs
+
+
+def _primal_dual(env: Environment[Any], spec: MethodSpec, plan: NeuralPlan) -> PrimalDual:
+    """A method of the family in its own settings, or in those of the plan where it has none."""
+    entry = METHODS.get(spec.name)
+    own = entry.settings if isinstance(entry, GradientEntry) else None
+    return PrimalDual(method_arrays(spec, env), settings=own or plan.settings)
+
+
+def _as_unconstrained(spec: MethodSpec) -> bool:
+    return replace(spec, name=ANCHOR, filter="none") == method_spec(ANCHOR)
+
+
+def _pick(progress: NeuralProgress, at: int) -> NeuralProgress:
+    return NeuralProgress(*(np.asarray(values)[at] for values in progress))
+
+
+def _curves(env: Environment[Any], progress: NeuralProgress) -> dict[str, np.ndarray]:
+    values = {
+        "return": progress.ret,
+        "rhsi_ratio_discounted": progress.ret / (progress.gain + LEAST_GAIN),
+        "dK": progress.gain,
+        "prerequisite_violation_rate": progress.prerequisite_violation_rate,
+        "frontier_events": progress.frontier_events,
+    }
+    for at, name in enumerate(env.cost_names):
+        values[f"J_{name}"] = progress.costs[..., at]
+        if name in env.constrained:
+            values[f"lambda_{name}"] = progress.multipliers[..., at]
+    return {metric: np.asarray(value) for metric, value in values.items()}

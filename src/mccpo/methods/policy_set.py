@@ -1,0 +1,147 @@
+"""The policies of one method, one a seed, whatever they are: networks that were learnt, or a rule."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from mccpo.env import Environment
+from mccpo.errors import MccpoError
+from mccpo.methods import engine
+from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
+from mccpo.methods.gradient.gradient_method import GradientMethod
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.training import EVALUATION, evaluate_policies
+
+IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
+_ROUNDING = 1e-4  # of chances that sum to 1 in single precision
+
+
+class ImproperPolicyError(MccpoError):
+    """What a rule gives as chances of actions are none."""
+
+
+class PolicySet(abc.ABC):
+    """The policies of one method, one a seed."""
+
+    @property
+    @abc.abstractmethod
+    def seeds(self) -> int:
+        """How many policies there are."""
+
+    @abc.abstractmethod
+    def only(self, seed: int) -> PolicySet:
+        """The policy of one seed alone."""
+
+    @abc.abstractmethod
+    def network(self, env: Environment[Any]) -> Network | None:
+        """The network that the policies are, in an environment; None of a rule."""
+
+    @abc.abstractmethod
+    def policy(self, env: Environment[Any], seed: int) -> Policy:
+        """The policy of one seed in an environment."""
+
+    @abc.abstractmethod
+    def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
+        """Fresh episodes of every policy, by keys that follow from a root seed; the leading axis is that of seeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPolicies(PolicySet):
+    """Networks that a method learnt. `kappa` is the share of the budgets that a conditioned policy is told."""
+
+    method: GradientMethod
+    parameters: Float[np.ndarray, "seeds parameters"]
+    kappa: float | None = None
+
+    @property
+    def seeds(self) -> int:
+        return len(self.parameters)
+
+    def only(self, seed: int) -> PolicySet:
+        return replace(self, parameters=self.parameters[seed : seed + 1])
+
+    def network(self, env: Environment[Any]) -> Network | None:
+        return self.method.network(self._seen(env))
+
+    def policy(self, env: Environment[Any], seed: int) -> Policy:
+        playing, network = self.method.playing(env), self.method.network(self._seen(env))
+        return NetworkPolicy(playing, jnp.asarray(self.parameters[seed]), network, self.kappa)
+
+    def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
+        seen = self._seen(env)
+        playing, network = self.method.playing(seen), self.method.network(seen)
+        played = evaluate_policies(seen, [playing], network, self.parameters[None], episodes=episodes, seed=seed)
+        return jax.tree.map(lambda leaf: leaf[0], played)
+
+    def _seen(self, env: Environment[Any]) -> Environment[Any]:
+        """The environment as these policies see it."""
+        return env if self.kappa is None else self.method.environment_at(env, self.kappa)
+
+
+@dataclass(frozen=True, eq=False)
+class RulePolicies(PolicySet):
+    """One rule, which every seed has: its episodes differ by their keys alone."""
+
+    rule: Policy
+    copies: int
+
+    @property
+    def seeds(self) -> int:
+        return self.copies
+
+    def only(self, seed: int) -> PolicySet:
+        return replace(self, copies=1)
+
+    def network(self, env: Environment[Any]) -> Network | None:
+        return None
+
+    def policy(self, env: Environment[Any], seed: int) -> Policy:
+        return self.rule
+
+    def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
+        root = jax.random.fold_in(jax.random.key(seed), EVALUATION)
+        keys = jax.random.split(root, self.copies)
+        played = []
+        for key in keys:
+            play = jax.device_get(play_rule(engine.as_arrays(env), self.rule, key, episodes))
+            play.check()
+            played.append(play.episodes)
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *played)
+
+
+class RulePlay(NamedTuple):
+    """Episodes of a rule, and whether its chances were finite, and those of a distribution, while they went on."""
+
+    episodes: Episodes
+    finite: Bool[Array, ""]
+    proper: Bool[Array, ""]
+
+    def check(self) -> None:
+        """Refuses chances that are none."""
+        if not self.proper:
+            raise ImproperPolicyError(IMPROPER)
+
+
+@eqx.filter_jit
+def play_rule(env: Environment[Any], rule: Policy, key: Any, episodes: int) -> RulePlay:
+    """Plays episodes of a rule."""
+
+    def look(moment: Moment) -> Any:
+        finite, proper = jnp.isfinite(moment.chances).all(axis=0), is_distribution(moment.chances)
+        return account(env, moment), (finite | ~moment.alive).all(), (proper | ~moment.alive).all()
+
+    steps, finite, proper = perform(env, rule, key, episodes, look)
+    return RulePlay(summed(env, steps), finite.all(), proper.all())
+
+
+def is_distribution(chances: Any) -> Any:
+    """Whether the chances of each column are those of a distribution."""
+    return (chances >= 0).all(axis=0) & (abs(chances.sum(axis=0) - 1) < _ROUNDING)

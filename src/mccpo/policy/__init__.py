@@ -1,0 +1,80 @@
+"""What a policy is, on arrays of NumPy and of JAX alike: what it sees, what it can do, what that is worth, its network.
+
+Environments train policies by what is written here, the service executes them by it, and so do peers: it is written
+once. Nothing here imports jax.
+
+>>> import numpy as np
+>>> masked_softmax(np.array([0.0, 3.0, 0.0]), np.array([True, False, True])).probs
+array([0.5, 0. , 0.5])
+"""
+
+from mccpo.policy.activities import ACTIVITIES, PRACTICE, Activity, action_names, chosen_activities, offered
+from mccpo.policy.arrays import namespace
+from mccpo.policy.checks import (
+    PER_CONCEPT,
+    PerConcept,
+    check_at_least_0,
+    check_gamma,
+    check_horizon,
+    check_length,
+    check_per_concept,
+    check_probability,
+    check_span,
+    for_each_concept,
+    is_number,
+    per_concept,
+)
+from mccpo.policy.execution import FILTERS, Filter, blocked, renormalised, unfiltered
+from mccpo.policy.features import Features, Layout, Part
+from mccpo.policy.graph_network import GraphPolicyNetwork
+from mccpo.policy.lesson import Costs, Prices, costs_of, demand_of, engagement_of, learning_rate, novelty_of
+from mccpo.policy.network import Layers, PolicyNetwork
+from mccpo.policy.parameters import TutorParameters
+from mccpo.policy.softmax import REFUSAL, Masked, masked_probabilities, masked_softmax, mix, sample
+
+__all__ = [
+    "ACTIVITIES",
+    "FILTERS",
+    "PER_CONCEPT",
+    "PRACTICE",
+    "REFUSAL",
+    "Activity",
+    "Costs",
+    "Features",
+    "Filter",
+    "GraphPolicyNetwork",
+    "Layers",
+    "Layout",
+    "Masked",
+    "Part",
+    "PerConcept",
+    "PolicyNetwork",
+    "Prices",
+    "TutorParameters",
+    "action_names",
+    "blocked",
+    "check_at_least_0",
+    "check_gamma",
+    "check_horizon",
+    "check_length",
+    "check_per_concept",
+    "check_probability",
+    "check_span",
+    "chosen_activities",
+    "costs_of",
+    "demand_of",
+    "engagement_of",
+    "for_each_concept",
+    "is_number",
+    "learning_rate",
+    "masked_probabilities",
+    "masked_softmax",
+    "mix",
+    "namespace",
+    "novelty_of",
+    "offered",
+    "per_concept",
+    "renormalised",
+    "sample",
+    "unfiltered",
+]

@@ -1,0 +1,91 @@
+"""The network of a policy: a shared trunk of two layers, a policy head, and one value head per reward and cost.
+
+Parameters are one flat vector, so that an optimiser is a handful of operations whatever the network's shape, and
+activations are feature-major (features × batch), which keeps the inner loop of every operation on the long axis. A
+network is applied to NumPy and JAX arrays alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from mccpo.policy.arrays import Array, namespace
+
+
+class Layers(NamedTuple):
+    """The weights and biases of two hidden layers and of the heads; biases are columns, which fit any batch."""
+
+    w1: Float[Array, "first features"]
+    b1: Float[Array, "first 1"]
+    w2: Float[Array, "second first"]
+    b2: Float[Array, "second 1"]
+    w3: Float[Array, "heads second"]
+    b3: Float[Array, "heads 1"]
+
+    def forward(self, features: Float[Array, "features batch"]) -> Float[Array, "heads batch"]:
+        """What the heads say of a batch of observations."""
+        xp = namespace(self.w1, features)
+        hidden = xp.tanh(self.w1 @ features + self.b1)
+        hidden = xp.tanh(self.w2 @ hidden + self.b2)
+        return self.w3 @ hidden + self.b3
+
+
+@dataclass(frozen=True)
+class PolicyNetwork:
+    """The shape of the network: what its flat parameter vector means.
+
+    >>> network = PolicyNetwork(features=3, actions=2, signals=1, hidden=(4, 4))
+    >>> network.size
+    51
+    >>> logits, values = network.apply(np.zeros(51), np.ones((3, 5)))
+    >>> logits.shape, values.shape
+    ((2, 5), (1, 5))
+
+    **Fields:**
+
+    - `features`, `actions`: how many numbers an observation has, and how many actions there are to choose from.
+    - `signals`: how many values are estimated: that of the reward, and of each cost.
+    - `hidden`: the sizes of the two layers of the trunk.
+    """
+
+    kind: ClassVar[str] = "plain"
+
+    features: int
+    actions: int
+    signals: int
+    hidden: tuple[int, int] = (64, 64)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the weights and biases, in the order of the flat vector."""
+        first, second = self.hidden
+        heads = self.actions + self.signals
+        return (first, self.features), (first,), (second, first), (second,), (heads, second), (heads,)
+
+    @property
+    def size(self) -> int:
+        """How many parameters there are."""
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
+        """The weights and biases of all layers."""
+        ends = list(accumulate(int(np.prod(shape)) for shape in self.shapes))[:-1]
+        parts = namespace(parameters).split(parameters, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+    def layers(self, parameters: Float[Array, " parameters"]) -> Layers:
+        """The three layers."""
+        w1, b1, w2, b2, w3, b3 = self.unpack(parameters)
+        return Layers(w1, b1[:, None], w2, b2[:, None], w3, b3[:, None])
+
+    def apply(
+        self, parameters: Float[Array, " parameters"], features: Float[Array, "features batch"]
+    ) -> tuple[Float[Array, "actions batch"], Float[Array, "signals batch"]]:
+        """The logits and the values of a batch of observations."""
+        heads = self.layers(parameters).forward(features)
+        return heads[: self.actions], heads[self.actions :]

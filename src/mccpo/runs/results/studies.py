@@ -1,0 +1,175 @@
+"""What single tables of the paper find out beyond rows: noise and its claims, searches over weights, instances."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mccpo.runs.checks import (
+    Json,
+    as_list,
+    as_mapping,
+    as_number,
+    as_numbers,
+    as_optional_number,
+    as_tables,
+    as_truth,
+)
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """What each method gives, by metric, when its estimate of mastery is off by `level`."""
+
+    level: float
+    rows: dict[str, dict[str, float]]
+
+    def as_json(self) -> Json:
+        """The level, then the methods, as JSON values."""
+        return {"level": self.level, **self.rows}
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> NoiseLevel:
+        """Reads one level."""
+        entries = dict(as_mapping(raw, where))
+        level = as_number(entries.pop("level", None), f"{where}, level")
+        return cls(level, as_tables(entries, where))
+
+
+NoiseKinds = dict[str, tuple[NoiseLevel, ...]]
+"""For each kind of error, what the methods give at each level, in increasing order."""
+Noise = dict[str, NoiseKinds]
+"""The same for each part of a table; the only part of a table may go by no name."""
+
+
+def noise_as_json(noise: Noise) -> Json:
+    """What errors in the estimated mastery do, as JSON values."""
+    parts = {
+        part: {"kinds": {kind: [level.as_json() for level in levels] for kind, levels in kinds.items()}}
+        for part, kinds in noise.items()
+    }
+    return parts[""] if list(parts) == [""] else parts
+
+
+def parse_noise(raw: object, where: str) -> Noise | None:
+    """Reads what errors in the estimated mastery do, where a table says so."""
+    if raw is None:
+        return None
+    entries = as_mapping(raw, where)
+    parts = {"": entries} if "kinds" in entries else entries
+    return {part: _kinds(kinds, f"{where} {part}".strip()) for part, kinds in parts.items()}
+
+
+def _kinds(raw: object, where: str) -> NoiseKinds:
+    kinds = as_mapping(as_mapping(raw, where).get("kinds"), f"{where}, kinds")
+    return {kind: _levels(levels, f"{where}, {kind}") for kind, levels in kinds.items()}
+
+
+def _levels(raw: object, where: str) -> tuple[NoiseLevel, ...]:
+    levels = [NoiseLevel.parse(level, where) for level in as_list(raw, where)]
+    return tuple(sorted(levels, key=lambda level: level.level))
+
+
+@dataclass(frozen=True)
+class NoiseClaim:
+    """What becomes of the paper's claim about noise in a part of the table.
+
+    - `drop`: of the return of MC-CPO at the worst σ, relative to that without noise.
+    - `satisfaction`: the least share of seeds that satisfy (τ = 0.1), over all σ.
+    - `true_violation_rate`: at the worst σ.
+    - `holds`: whether drop and satisfaction are as claimed.
+    """
+
+    part: str
+    drop: float
+    satisfaction: float
+    true_violation_rate: float
+    holds: bool
+
+    def as_json(self) -> Json:
+        """The claim as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> NoiseClaim:
+        """Reads a claim."""
+        entries = as_mapping(raw, where)
+        return cls(
+            part=str(entries.get("part")),
+            **_numbers(entries, where, "drop", "satisfaction", "true_violation_rate"),
+            holds=as_truth(entries.get("holds"), f"{where}, holds"),
+        )
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search over all weights of shaping finds under the budgets of a κ.
+
+    `meeting` of the `tried` weights meet the budgets in every seed; `best` is the one of them with the highest return.
+    It `matches` MC-CPO where its return is no lower.
+    """
+
+    environment: str
+    kappa: float
+    tried: int
+    meeting: int
+    best: str | None
+    best_return: float | None
+    mc_cpo_return: float
+    mc_cpo_satisfaction: float
+    matches: bool
+
+    def as_json(self) -> Json:
+        """The search as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> Search:
+        """Reads a search."""
+        entries = as_mapping(raw, where)
+        best = entries.get("best")
+        return cls(
+            environment=str(entries.get("environment")),
+            **_numbers(entries, where, "kappa", "mc_cpo_return", "mc_cpo_satisfaction"),
+            tried=round(as_number(entries.get("tried"), f"{where}, tried")),
+            meeting=round(as_number(entries.get("meeting"), f"{where}, meeting")),
+            best=None if best is None else str(best),
+            best_return=as_optional_number(entries.get("best_return"), f"{where}, best_return"),
+            matches=as_truth(entries.get("matches"), f"{where}, matches"),
+        )
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One of several random environments: its budgets, its exact optimum, and every seed's values by method."""
+
+    budgets: dict[str, float]
+    optimum: dict[str, float]
+    rows: dict[str, dict[str, tuple[float, ...]]]
+
+    def as_json(self) -> Json:
+        """The instance as JSON values."""
+        rows = {method: {metric: list(seeds) for metric, seeds in row.items()} for method, row in self.rows.items()}
+        return {"budgets": self.budgets, "optimum": self.optimum, "rows": rows}
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> Instance:
+        """Reads an instance."""
+        entries = as_mapping(raw, where)
+        rows = as_mapping(entries.get("rows"), f"{where}, rows")
+        return cls(
+            budgets=as_numbers(entries.get("budgets"), f"{where}, budgets"),
+            optimum=as_numbers(entries.get("optimum"), f"{where}, optimum"),
+            rows={method: _seeds(row, f"{where}, rows, {method}") for method, row in rows.items()},
+        )
+
+
+def _seeds(raw: object, where: str) -> dict[str, tuple[float, ...]]:
+    return {
+        metric: tuple(as_number(value, f"{where}, {metric}") for value in as_list(values, f"{where}, {metric}"))
+        for metric, values in as_mapping(raw, where).items()
+    }
+
+
+def _numbers(entries: Json, where: str, *names: str) -> dict[str, Any]:
+    return {name: as_number(entries.get(name), f"{where}, {name}") for name in names}

@@ -1,0 +1,94 @@
+"""What lessons cost, priced as in the training of the release that chose them.
+
+A release prices a lesson by its expected gain, at once, or by the change of mastery that its answer brought
+(`realised`), once that is known. The two ways of pricing are summed apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccpo.serve.monitor.equity import ratio_of_sums
+from mccpo.serve.monitor.report import CostReport
+from mccpo.serve.monitor.spending import COSTS, Ledger
+from mccpo.serve.monitor.time_series import Sums
+from mccpo.serve.policy.costs import price
+from mccpo.serve.policy.learner_state import LearnerState
+from mccpo.serve.policy.release import Release
+
+
+class Lesson(NamedTuple):
+    """A lesson of a session: the action that was chosen, by which release, and the learner's state at that time."""
+
+    session: str
+    release: Release
+    state: LearnerState
+    action: int
+
+
+class LessonCosts:
+    """The costs of lessons, and the lessons whose price waits for their answers."""
+
+    def __init__(self) -> None:
+        self._ledgers = {False: Ledger(), True: Ledger()}
+        self._unpriced: dict[str, Lesson] = {}
+        self._unpriced_by_session: dict[str, list[str]] = {}
+
+    def begin(self, decision: str, lesson: Lesson) -> Sums:
+        """Prices a lesson, or lets it wait for its answer; returns what was spent."""
+        if not lesson.release.tutor.realised:
+            return self._spend(lesson, None)
+        self._unpriced[decision] = lesson
+        self._unpriced_by_session.setdefault(lesson.session, []).append(decision)
+        return {}
+
+    def answer(self, decision: str, gain: float) -> Sums:
+        """Prices the lesson of a decision by the gain of its answer, if it has waited; returns what was spent."""
+        lesson = self._unpriced.pop(decision, None)
+        return {} if lesson is None else self._spend(lesson, gain)
+
+    def end_session(self, session: str) -> None:
+        """Closes a session. Its lessons that still wait for an answer stay without a price."""
+        for decision in self._unpriced_by_session.pop(session, ()):
+            self._unpriced.pop(decision, None)
+        for ledger in self._ledgers.values():
+            ledger.end(session)
+
+    def report(self, release: Release) -> dict[str, CostReport]:
+        """Each cost beside the budget of `release`, by its way of pricing."""
+        spending = self._ledgers[release.tutor.realised].total()
+        whole, w = horizon_weight(release), spending.w
+        reports: dict[str, CostReport] = {}
+        for index, name in enumerate(COSTS):
+            x, xx, xw = (float(sums[index]) for sums in (spending.x, spending.xx, spending.xw))
+            pace = ratio_of_sums(spending.sessions, x, w, xx, xw, spending.ww)
+            full = whole * x / w if w else None
+            budget = release.budgets.get(name)
+            reports[name] = {
+                "session": x / spending.sessions if spending.sessions else None,
+                "full": full,
+                "interval": None if pace is None else [whole * end for end in pace.interval()],
+                "budget": budget,
+                "within": None if full is None or budget is None else full <= budget,
+            }
+        return reports
+
+    def _spend(self, lesson: Lesson, gain: float | None) -> Sums:
+        release, realised = lesson.release, lesson.release.tutor.realised
+        priced = price(release, lesson.state, lesson.action, gain)
+        weight = release.tutor.gamma**lesson.state.t
+        costs = {name: weight * getattr(priced, name) for name in COSTS}
+        self._ledgers[realised].spend(lesson.session, np.array(list(costs.values())), weight)
+        return {sum_name(name, realised): amount for name, amount in ({"weight": weight} | costs).items()}
+
+
+def sum_name(name: str, realised: bool) -> str:
+    """The name of a sum in the time series; the two ways of pricing have names of their own."""
+    return f"realised_{name}" if realised else name
+
+
+def horizon_weight(release: Release) -> float:
+    """The discounted weight of a session of the whole horizon."""
+    return float(np.sum(release.tutor.gamma ** np.arange(release.horizon)))

@@ -1,0 +1,24 @@
+"""Runs commands of mccpo in one process, so that they share what is compiled; tells how each ended.
+
+It takes a JSON object of calls by name on stdin, and prints one of their exit codes and of what they printed.
+"""
+
+import contextlib
+import io
+import json
+import sys
+
+from mccpo.cli import main
+
+
+def run(tokens: list[str]) -> dict[str, object]:
+    """One call, and how it ended."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(tokens)
+    return {"code": code or 0, "out": out.getvalue(), "err": err.getvalue()}
+
+
+if __name__ == "__main__":
+    ended = {name: run(tokens) for name, tokens in json.load(sys.stdin).items()}
+    sys.stdout.write(json.dumps(ended))

@@ -1,0 +1,1 @@
+"""One environment, one method, one log source and one table, one file each."""

@@ -1,0 +1,82 @@
+"""The networks: what the flat vector means, and a forward pass that NumPy and JAX agree on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mccpo.policy import GraphPolicyNetwork, PolicyNetwork
+from mccpo.policy import graph_network as graph_module
+
+NETWORK = PolicyNetwork(features=7, actions=5, signals=3, hidden=(16, 12))
+
+
+def plain_forward(network, parameters, features):
+    """One observation at a time, one layer after another."""
+    first, second = network.hidden
+    at, parts = 0, []
+    for shape in [(first, network.features), (first,), (second, first), (second,)]:
+        size = int(np.prod(shape))
+        parts.append(parameters[at : at + size].reshape(shape))
+        at += size
+    heads = network.actions + network.signals
+    w3 = parameters[at : at + heads * second].reshape(heads, second)
+    b3 = parameters[at + heads * second :]
+    w1, b1, w2, b2 = parts
+    outputs = [w3 @ np.tanh(w2 @ np.tanh(w1 @ row + b1) + b2) + b3 for row in features.T]
+    return np.stack(outputs, axis=1)
+
+
+def test_flat_vector_holds_every_weight_once():
+    parts = NETWORK.unpack(jnp.arange(NETWORK.size, dtype=jnp.float32))
+    assert tuple(part.shape for part in parts) == NETWORK.shapes
+    assert NETWORK.shapes == ((16, 7), (16,), (12, 16), (12,), (8, 12), (8,))
+    assert NETWORK.size == 16 * 7 + 16 + 12 * 16 + 12 + 8 * 12 + 8
+    np.testing.assert_array_equal(jnp.concatenate([part.ravel() for part in parts]), np.arange(NETWORK.size))
+
+
+def test_forward_pass_is_that_of_plain_numpy():
+    rng = np.random.default_rng(0)
+    parameters = rng.normal(size=NETWORK.size).astype(np.float32)
+    features = rng.uniform(size=(7, 20)).astype(np.float32)
+    logits, values = NETWORK.apply(jnp.asarray(parameters), jnp.asarray(features))
+    expected = plain_forward(NETWORK, parameters, features)
+    assert logits.shape == (5, 20)
+    assert values.shape == (3, 20)
+    np.testing.assert_allclose(logits, expected[:5], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(values, expected[5:], rtol=1e-4, atol=1e-4)
+
+
+def graph_network(concepts):
+    chain = tuple((concept, concept + 1) for concept in range(concepts - 1))
+    return GraphPolicyNetwork(
+        2 * concepts + 1,
+        concepts + 1,
+        3,
+        concepts=concepts,
+        edges=(*chain, (0, concepts - 1)),
+        blocks=((0, 1), (concepts, 1)),
+        fixed=((0.5,),) * concepts,
+    )
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["matrix", "list of edges"])
+@pytest.mark.parametrize("network", [NETWORK, graph_network(6)], ids=["plain", "graph"])
+def test_numpy_and_jax_agree(monkeypatch, network, listed):
+    if listed:
+        monkeypatch.setattr(graph_module, "DENSE", 3)
+    rng = np.random.default_rng(1)
+    parameters = rng.normal(scale=0.5, size=network.size).astype(np.float32)
+    features = rng.uniform(size=(network.features, 4)).astype(np.float32)
+    ours = network.apply(parameters, features)
+    for found, expected in zip(ours, jax.jit(network.apply)(parameters, features), strict=True):
+        assert isinstance(found, np.ndarray)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_that_are_no_numbers_are_not_hidden():
+    network = graph_network(4)
+    logits, values = network.apply(np.full(network.size, np.nan), np.ones((network.features, 2)))
+    assert np.isnan(logits).all()
+    assert np.isnan(values).all()

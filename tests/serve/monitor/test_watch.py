@@ -1,0 +1,108 @@
+"""The monitors hear of everything that is on record, whoever wrote it, and say when they have not."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from mccpo.serve.monitor import Watch
+from mccpo.serve.monitor import watch as watches
+from mccpo.serve.policy import Releases
+from mccpo.serve.record import Store
+from mccpo.serve.service import Erase, Next, Outcome, Register, Service
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(watches, "LOOK", 0.02)
+
+
+@asynccontextmanager
+async def watched(url, release, terms=None):
+    async with Service(Store(url), Releases(release), terms) as service, Watch(service) as watch:
+        await watch.caught_up()
+        yield service, watch
+
+
+async def taught(service, name, lessons, **labels):
+    learner = (await service.register("t", Register(name, labels))).id
+    for _ in range(lessons):
+        decision = await service.next("t", Next(learner))
+        await service.outcome("t", Outcome(decision.id, True))
+    return learner
+
+
+async def seen(watch, wanted):
+    """The report, once it says that much."""
+    for _ in range(500):
+        report = watch.report("t")
+        if wanted(report):
+            return report
+        await asyncio.sleep(0.01)
+    raise AssertionError(report)
+
+
+def test_what_another_service_writes_is_seen_without_a_word_of_our_own(database, release):
+    async def story():
+        async with watched(database, release) as (one, first), watched(database, release) as (other, second):
+            await taught(one, "Ana", 2, team="a")
+            await seen(second, lambda report: report["complete"] and report["decisions"]["total"] == 2)
+            await taught(other, "Bo", 3, team="b")
+            await asyncio.gather(taught(one, "Cleo", 3), taught(other, "Dan", 3), taught(other, "Ana", 2, team="c"))
+            reports = [
+                await seen(watch, lambda report: report["complete"] and report["decoupling"]["of"] == 13)
+                for watch in (first, second)
+            ]
+            labels = [watch._monitors["t"].learners.labels for watch in (first, second)]
+        async with watched(database, release) as (_, fresh):
+            assert fresh.report("t") == reports[0] == reports[1]
+            assert fresh._monitors["t"].learners.labels == labels[0] == labels[1]
+
+    asyncio.run(story())
+
+
+def test_it_is_not_complete_while_events_of_others_are_missing(tmp_path, release, monkeypatch):
+    monkeypatch.setattr(watches, "LOOK", 60.0)
+
+    async def story():
+        url = str(tmp_path / "record.db")
+        async with watched(url, release) as (one, watch):
+            async with Service(Store(url), Releases(release)) as other:
+                await taught(other, "Ana", 1)
+            await one.register("t", Register("Bo"))  # by which it sees that something is missing
+            assert not watch.report("t")["complete"]
+            report = await seen(watch, lambda report: report["complete"])
+            assert (report["learners"], report["decisions"]["total"]) == (2, 1)
+
+    asyncio.run(story())
+
+
+def test_whoever_is_no_longer_in_memory_is_looked_up(tmp_path, release):
+    async def story():
+        url = str(tmp_path / "record.db")
+        async with watched(url, release) as (one, watch), Service(Store(url), Releases(release)) as other:
+            learner = await taught(one, "Ana", 2)
+            watch._histories.clear()
+            decision = await other.next("t", Next(learner))
+            await other.outcome("t", Outcome(decision.id, True))
+            here = await seen(watch, lambda report: report["complete"] and report["decoupling"]["of"] == 3)
+        async with watched(url, release) as (_, fresh):
+            assert fresh.report("t") == here
+
+    asyncio.run(story())
+
+
+def test_who_was_erased_is_not_counted_before_a_restart_nor_after(tmp_path, release):
+    async def story():
+        url = str(tmp_path / "record.db")
+        async with watched(url, release) as (service, watch):
+            learners = [await taught(service, f"l{number}", number) for number in range(4)]
+            for learner in learners[:2]:  # one who was never taught, and one who was
+                await service.erase("t", Erase(learner))
+            await watch.caught_up()  # it may be just reading what it was told of
+            before = watch.report("t")
+        assert (before["learners"], before["decisions"]["total"]) == (2, 6)
+        async with watched(url, release) as (_, watch):
+            assert watch.report("t") == before
+
+    asyncio.run(story())

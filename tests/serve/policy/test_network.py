@@ -1,0 +1,83 @@
+"""The network in NumPy: the chances that jax gives, and none where there are none."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mccpo.env import Activity, make
+from mccpo.experiments.saved_policies import read_policies
+from mccpo.methods import execute, method_arrays, method_spec
+from mccpo.methods.gradient.rollout import network_of
+from mccpo.policy import FILTERS, masked_softmax
+from mccpo.serve.policy import load_release
+from mccpo.serve.policy.network import executed
+
+ENVIRONMENTS = {
+    "tutor-15-bkt": make("tutor-15-bkt"),
+    "activities": make("tutor-15", concepts=4, activities=("hint", Activity("quiz", 0.7, 0.5, -0.1))),
+    "prepared": make("prepared", concepts=6, K0=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+}
+
+
+def in_jax(env, method, parameters, features, mask):
+    """What the trained policy does, as training has it."""
+    logits, _ = network_of(env).apply(jnp.asarray(parameters), jnp.asarray(features, jnp.float32)[:, None])
+    numbers = method_arrays(method_spec(method), env)
+    probs = masked_softmax(logits[:, 0], jnp.asarray(mask) | ~numbers.masked).probs
+    return np.asarray(execute(numbers, probs, jnp.asarray(mask), jnp.asarray(env.hack)))
+
+
+def assert_same_chances(folder, method):
+    kept = next(each for each in read_policies(folder) if each.method.name == method)
+    draw = np.random.default_rng(1)
+    for seed in (0, 1):
+        release = load_release(folder, method=method, seed=seed)
+        for _ in range(20):
+            features = draw.random(kept.env.num_features)
+            mask = draw.random(kept.env.num_actions) < 0.5
+            mask[0] = True
+            found = executed(release.network.logits(features), mask, masked=release.masked, rule=release.rule)
+            expected = in_jax(kept.env, method, kept.parameters[seed], features, mask)
+            np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
+            assert method == "unconstrained" or not found[:-1][~mask].any()
+
+
+@pytest.mark.parametrize("method", ["mc-cpo", "unconstrained"])
+def test_chances_are_those_of_the_trained_policy(trained_run, method):
+    assert_same_chances(trained_run, method)
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_chances_are_right_for_every_kind_of_tutor(run_of, env):
+    folder = run_of(env, "mc-cpo", "post-hoc", "post-hoc-block")
+    for method in ("mc-cpo", "post-hoc", "post-hoc-block"):
+        assert_same_chances(folder, method)
+
+
+numbers = st.floats() | st.sampled_from([0.0, np.inf, -np.inf, np.nan, 1e308, -1e308])
+
+
+def cases(sizes):
+    return sizes.flatmap(
+        lambda size: st.tuples(
+            st.lists(numbers, min_size=size, max_size=size).map(np.array),
+            st.lists(st.booleans(), min_size=size, max_size=size).map(np.array),
+        )
+    )
+
+
+@given(cases(st.just(5)), st.sampled_from(list(FILTERS)), st.booleans())
+def test_filters_are_those_of_training(case, rule, masked):
+    logits, ready = case
+    env = ENVIRONMENTS["prepared"]
+    found = executed(logits, ready, masked=masked, rule=rule)
+    trained = masked_softmax(logits, ready if masked else np.ones_like(ready))
+    assert (found is None) == bool(trained.degenerate)
+    if found is not None:
+        spec = method_arrays(method_spec("post-hoc"), env)
+        numbers = type(spec)(**vars(spec) | {"filter": jnp.asarray(list(FILTERS).index(rule))})
+        probs = jnp.asarray(trained.probs)
+        expected = execute(numbers, probs, jnp.asarray(ready), jnp.zeros(len(ready), bool))
+        np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
