@@ -150,3 +150,15 @@ def page(chromium: Browser, size: tuple[int, int]) -> Iterator[Page]:
     assert len(hosts) <= 1, hosts
     unexpected = [fault for fault in faults if not any(word in fault for word in found.expected)]  # type: ignore[attr-defined]
     assert not unexpected, unexpected
+
+
+# Where a page is seen on a phone matters to how it is laid out; the rest is the same page.
+LAID_OUT = ("fits", "phone", "override", "print")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves what does not depend on the size of the screen to `make test-all`, on the phone."""
+    for item in items:
+        on_phone = "browser" in item.nodeid and item.nodeid.endswith("[phone]")
+        if on_phone and not any(word in item.name.removesuffix("[phone]") for word in LAID_OUT):
+            item.add_marker(pytest.mark.slow)

@@ -62,6 +62,7 @@ def test_compare_leaves_a_run_folder_that_can_be_reported(capsys: pytest.Capture
     assert "<svg" in Path("page.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_results_and_another_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     for out, seed in (("a", "1"), ("b", "1"), ("c", "2")):
         assert main(["reproduce", "gate", *SMALL, "--seed", seed, "--out", out]) == 0
@@ -71,6 +72,7 @@ def test_the_same_seed_gives_the_same_results_and_another_does_not(capsys: pytes
     assert Path("a/metrics.parquet").read_bytes() == Path("b/metrics.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_without_out_each_run_gets_a_folder_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         assert main(["compare", "gate", *SMALL]) == 0
@@ -225,12 +227,14 @@ def test_gamma_and_horizon_can_be_set(capsys: pytest.CaptureFixture[str]) -> Non
     assert (protocol["gamma"], protocol["horizon"]) == (1, 3)
 
 
+@pytest.mark.slow
 def test_require_satisfied_looks_at_every_kappa(capsys: pytest.CaptureFixture[str]) -> None:
     call = ["compare", "chain", "--seeds", "2", "--episodes", "4000", "--methods", "mc-cpo", "--kappa", "0.99,0.21"]
     assert main([*call, "--require-satisfied"]) == 3
     assert "at κ = 0.21" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_stand_beside_the_papers_problem_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "gate", *SMALL, "--kappa", "0.5", "--json"]) == 0
     assert _json(capsys)["paper"] == {}

@@ -39,7 +39,9 @@ def test_every_table_from_logs_has_its_data_set():
     assert tuple(DATASETS) == FROM_LOGS
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "xes3g5m" else ()) for name in FORMATS]
+)
 def test_a_table_from_logs(name, made, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=2))
     monkeypatch.setattr(training, "train_variants", untrained)

@@ -83,6 +83,7 @@ def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
     assert not {"script", "link", "img", "iframe", "object"} & set(outline.tags)
 
 
+@pytest.mark.slow
 def test_several_sections_have_a_table_of_contents_and_no_id_twice(examples: list[Example]) -> None:
     outline = Outline(
         render([Results.parse(raw) for raw, _ in examples], [curves for _, curves in examples], manifest=None)

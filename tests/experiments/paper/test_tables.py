@@ -20,8 +20,8 @@ SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episod
 @pytest.mark.parametrize(
     "table",
     [
-        # tutor-25 is tutor-15 with more concepts, reward-gap the gate at several rewards, which a test below looks at.
-        pytest.param(table, marks=pytest.mark.slow if table in ("tutor-25", "reward-gap") else ())
+        # tutor-25 is tutor-15 with more concepts.
+        pytest.param(table, marks=pytest.mark.slow if table == "tutor-25" else ())
         for table in TABLES
         if table not in OF_THEIR_OWN
     ],
@@ -45,6 +45,7 @@ def test_every_table_runs_in_small(table: str, monkeypatch: pytest.MonkeyPatch) 
     assert produced.curves
 
 
+@pytest.mark.slow
 def test_the_gate_shows_what_it_must_at_every_reward() -> None:
     results = TABLES["reward-gap"](Options(), Session()).results
     for setting in results.settings:
