@@ -5,6 +5,7 @@ import re
 
 import jax
 import numpy as np
+import pytest
 
 from mccpo.env import make
 from mccpo.methods import NeuralPlan
