@@ -14,7 +14,7 @@ from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
 from mccpo.experiments.finite import Outcome, run, tests
 from mccpo.experiments.options import Options, Session, describe, kappa_text
-from mccpo.experiments.problem import DEFAULT_KAPPA, BudgetedProblem, pose_finite, pose_neural
+from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
     NOTE_EVALUATED,
@@ -68,7 +68,7 @@ def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, ses
         names = _methods_at(options, first=not outcomes)
         label = _label(environment, kappa)
         outcomes.append(run(task, names, plan, label, session) if names else outcomes[0].without_rows())
-    kappa = levels[0] if levels[0] is not None or env.fixed_budgets else DEFAULT_KAPPA
+    kappa = levels[0] if levels[0] is not None or env.fixed_budgets else FINITE_KAPPA
     results = Results(
         table=environment,
         title=_title(environment),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mccpo.env import Chain, Gate
+from mccpo.env import Chain, Gate, make
 from mccpo.errors import InputError
 from mccpo.experiments import TABLES, Options, Session, compare, feasibility
 from mccpo.experiments.paper import random_finite
@@ -133,3 +133,14 @@ def test_a_budget_of_ones_own_is_seen_everywhere() -> None:
     assert "lambda_c2" in produced.curves["chain"].values["mc-cpo"]
     assert all(point.metrics["J_c2"] <= 0.7 + 1e-6 for point in produced.results.tradeoff.optimum)
     assert len(compare.produce("chain", options, Session()).results.tradeoff.optimum) > 5
+
+
+def test_compare_states_the_kappa_that_its_budgets_have() -> None:
+    options = Options(methods=("mc-cpo",), seeds=1, episodes=400)
+    results = compare.produce("random-finite", options, Session()).results
+    problem = pose_finite(make("random-finite"))
+    assert results.level is not None
+    assert results.level.kappa == 0.5
+    assert results.settings[0].budgets == {
+        name: pytest.approx(0.5 * problem.anchor.costs[name]) for name in problem.env.constrained
+    }
