@@ -40,17 +40,20 @@ def masked_softmax(
     """
     xp = namespace(logits)
     inside = xp.where(mask, logits, -xp.inf)
-    # Not by the maximum: a compiled one may pass over NaN.
-    usable = (inside < xp.inf).all(axis=axis, keepdims=True) & (inside > -xp.inf).any(axis=axis, keepdims=True)
-    # Logits that are NaN or infinite must not leak into the maximum or the gradient.
-    clean = xp.where(usable, inside, 0.0)
-    alive = mask & (clean > -xp.inf)
-    shifted, weights = _weighed(clean, axis)
-    weights = xp.where(alive, weights, 0.0)
-    total = weights.sum(axis=axis, keepdims=True)
-    total = xp.where(total > 0, total, 1.0)  # 0 where nothing is ready
+    # Outside the mask the logits may be NaN or infinite, which must not leak into the maximum or the gradient.
+    sound = xp.where(mask, ~xp.isnan(logits) & (logits < xp.inf), True)
+    usable = sound.all(axis=axis, keepdims=True) & (inside > -xp.inf).any(axis=axis, keepdims=True)
+    clean = xp.where(mask & ~usable, 0.0, inside)
+    anything = mask.any(axis=axis, keepdims=True)
+    alive = clean > -xp.inf
+    lowest = -xp.finfo(clean.dtype).max
+    top = xp.where(anything, xp.max(xp.where(alive, clean, lowest), axis=axis, keepdims=True), 0.0)
+    with np.errstate(over="ignore"):  # two logits can lie further apart than any float: then the lesser weighs nothing
+        shifted = xp.where(alive, clean - top, 0.0)
+    weights = xp.where(alive, xp.exp(shifted), 0.0)
+    total = xp.where(anything, weights.sum(axis=axis, keepdims=True), 1.0)
     log_probs = xp.where(alive, shifted - xp.log(total), -xp.inf)
-    return Masked(weights / total, log_probs, ~xp.squeeze(usable, axis=axis))
+    return Masked(weights / total, log_probs, ~xp.squeeze(usable & anything, axis=axis))
 
 
 def masked_probabilities(
@@ -63,19 +66,12 @@ def masked_probabilities(
     >>> masked_probabilities(np.array([0.0, np.nan]), np.array([True, True]))
     """
     xp = namespace(logits)
-    _, weights = _weighed(xp.where(mask, logits, -xp.inf), -1)
-    total = weights.sum()
-    return weights / total if total > 0 else None  # NaN in every case in which there is no distribution
-
-
-def _weighed(
-    logits: Float[Array, "*batch actions"], axis: int
-) -> tuple[Float[Array, "*batch actions"], Float[Array, "*batch actions"]]:
-    """How far each logit lies below the highest, and what it weighs in the softmax: 1 for the highest."""
+    inside = xp.where(mask, logits, -xp.inf)
     # Two logits can lie further apart than any float: then the lesser weighs nothing. Two infinities give NaN.
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted = logits - logits.max(axis=axis, keepdims=True)
-    return shifted, namespace(logits).exp(shifted)
+        weights = xp.exp(inside - inside.max())
+    total = weights.sum()
+    return weights / total if total > 0 else None  # NaN in every case in which there is no distribution
 
 
 def mix(
