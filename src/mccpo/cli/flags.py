@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -48,6 +48,20 @@ RequireFlag: TypeAlias = Annotated[
 ]
 
 
+FloorFlag: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(
+        negative="",
+        help="What must be reached at least: learning=0.8 is 80 % of what can be learnt, mastered=6 six concepts. Of "
+        "learning, learning-total, mastered, engagement; can be repeated. Without --kappa or --budget, floors alone.",
+    ),
+]
+ObjectiveFlag: TypeAlias = Annotated[
+    Literal["engagement", "learning"],
+    Parameter(help="What is made as large as budgets and floors allow."),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """The flags of every command that trains; `TrainingFlags` is the type of its parameter."""
@@ -81,9 +95,16 @@ class Training:
     ] = False
     json: JsonFlag = False
 
-    def options(self, *, curriculum: Path | None = None, requirements: Sequence[str] = ()) -> Options:
+    def options(
+        self,
+        *,
+        curriculum: Path | None = None,
+        requirements: Sequence[str] = (),
+        floors: Sequence[str] = (),
+        objective: Literal["engagement", "learning"] = "engagement",
+    ) -> Options:
         """The options of the experiment that these flags ask for."""
-        from mccpo.experiments import Options
+        from mccpo.experiments import Options, parse_floor
         from mccpo.methods import PAPER_METHODS
 
         named = PAPER_METHODS if self.methods is None else [name.strip() for name in self.methods.split(",")]
@@ -97,6 +118,8 @@ class Training:
             budgets=parse_pairs(self.budget or [], "--budget", number),
             parameters=environment_parameters(self.set, curriculum),
             requirements=tuple(requirements),
+            floors=tuple(parse_floor(floor) for floor in floors),
+            objective=objective,
         )
 
 

@@ -1,13 +1,14 @@
 """The CMDP: its contract, the registry and the environments."""
 
 from mccpo.env.autoreset import AutoReset, autoreset_step
-from mccpo.env.budgets import check_budgets
 from mccpo.env.building import JUDGE_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
 from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.conditioned import Conditioned, at_kappa
+from mccpo.env.constraints import Constraints, check_budgets
 from mccpo.env.contract import Environment, FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.env.description import describe_environment
 from mccpo.env.finite import BinaryMastery, BinaryState, Chain, Gate, RandomFinite
+from mccpo.env.floors import FLOORS, Floored, Objective, check_floors, with_floors
 from mccpo.env.registry import (
     EnvironmentEntry,
     UnknownEnvironment,
@@ -41,6 +42,7 @@ from mccpo.policy import ACTIVITIES, PRACTICE, Activity
 __all__ = [
     "ACTIVITIES",
     "EVERYONE",
+    "FLOORS",
     "GROUPS",
     "JUDGE_FILE",
     "PRACTICE",
@@ -52,12 +54,15 @@ __all__ = [
     "Chain",
     "ConceptGraph",
     "Conditioned",
+    "Constraints",
     "Environment",
     "EnvironmentEntry",
     "Estimated",
     "FiniteEnvironment",
+    "Floored",
     "Gate",
     "Group",
+    "Objective",
     "Observation",
     "ObservationField",
     "PreparedJudge",
@@ -78,6 +83,7 @@ __all__ = [
     "autoreset_step",
     "check_budgets",
     "check_environment_name",
+    "check_floors",
     "cut",
     "describe_environment",
     "environment_entry",
@@ -89,4 +95,5 @@ __all__ = [
     "register_environment",
     "registered",
     "train_and_test",
+    "with_floors",
 ]

@@ -71,6 +71,20 @@ class Conditioned(Environment[ConditionedState]):
     def last_answer(self, state: ConditionedState) -> Bool[Array, ...] | None:
         return self.env.last_answer(state.learner)
 
+    def mastered(self, state: ConditionedState) -> Float[Array, ...] | None:
+        return self.env.mastered(state.learner)
+
+    def elapsed(self, state: ConditionedState) -> Int[Array, ...] | None:
+        return self.env.elapsed(state.learner)
+
+    @property
+    def gain_bound(self) -> float:
+        return self.env.gain_bound
+
+    @property
+    def loss_bound(self) -> float:
+        return self.env.loss_bound
+
     @property
     def hack(self) -> Bool[np.ndarray, " actions"]:
         return self.env.hack

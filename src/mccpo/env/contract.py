@@ -159,6 +159,16 @@ class Environment(eqx.Module, Generic[StateT]):
         del state
         return None
 
+    def mastered(self, state: StateT) -> Float[Array, ...] | None:
+        """How many concepts the learner has mastered in truth; None where nobody counts them."""
+        del state
+        return None
+
+    def elapsed(self, state: StateT) -> Int[Array, ...] | None:
+        """How many steps the episode has taken; None where the state does not say."""
+        del state
+        return None
+
     @property
     def num_actions(self) -> int:
         return len(self.action_names)
@@ -186,6 +196,21 @@ class Environment(eqx.Module, Generic[StateT]):
     def reward_bound(self) -> float:
         """The largest reward of one step."""
         return 1.0
+
+    @property
+    def gain_bound(self) -> float:
+        """The largest gain of one step."""
+        return 1.0
+
+    @property
+    def loss_bound(self) -> float:
+        """The most that one step can take off what is gained, where learners forget."""
+        return 0.0
+
+    @property
+    def floors(self) -> dict[str, float]:
+        """Costs that stand for a floor: by name, the most that any policy is known to reach. See `Floored`."""
+        return {}
 
     @property
     @abc.abstractmethod

@@ -21,7 +21,8 @@ class Values:
 
     `ret` and `costs` are discounted; `engagement` and `gain` (ΔK) are not. `pi_hack` and
     `prerequisite_violation_rate` are shares of steps, `violation_rate` is the share of episodes in which some
-    constrained cost arises.
+    constrained cost arises. `learning` is the gain with discount, `mastered` the number of concepts that are mastered
+    when an episode ends; both are 0 in runs of versions that did not measure them.
     """
 
     ret: float
@@ -31,6 +32,13 @@ class Values:
     pi_hack: float
     violation_rate: float
     prerequisite_violation_rate: float
+    learning: float = 0.0
+    mastered: float = 0.0
+
+    def reached(self, floor: str) -> float:
+        """What the policy reaches of what a floor is about."""
+        known = {"learning": self.learning, "learning-total": self.gain, "engagement": self.ret}
+        return self.mastered if floor == "mastered" else known[floor]
 
 
 def occupancy(
@@ -69,6 +77,8 @@ def evaluate(
         pi_hack=float(visits[:, :-1][:, model.hack].sum() / steps),
         violation_rate=_violation_rate(model, policy, constrained or model.constrained),
         prerequisite_violation_rate=float((visits[:, :-1] * model.unready).sum() / steps),
+        learning=float((discounted * model.gain).sum()),
+        mastered=float((visits * model.mastered_at_end).sum()),
     )
 
 
@@ -88,6 +98,11 @@ def satisfies(
 ) -> bool:
     """Whether every budget is met within `tolerance`; a budget of 0 is met up to `slack`, since 0 is never reached."""
     return all(costs[c] <= ((1 + tolerance) * d * (1 + ROUNDING) if d > 0 else slack[c]) for c, d in budgets.items())
+
+
+def reaches(values: Values, floors: Mapping[str, float], tolerance: float) -> bool:
+    """Whether a policy reaches every floor within `tolerance`."""
+    return all(values.reached(name) >= (1 - tolerance) * floor * (1 - ROUNDING) for name, floor in floors.items())
 
 
 def _complete(model: FiniteModel, policy: Float[np.ndarray, "states a"]) -> Float[np.ndarray, "states actions+1"]:

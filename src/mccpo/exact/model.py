@@ -21,7 +21,8 @@ class FiniteModel:
     """The arrays of a finite CMDP. The last action of each state is the no-op, which only a filter executes.
 
     `index` holds the environment's number of each state, so that a table learnt over those numbers can be evaluated
-    here; `successor` is -1 where the episode has ended.
+    here; `successor` is -1 where the episode has ended. `mastered_at_end` is the number of mastered concepts with which
+    an action is expected to end the episode, 0 where it goes on.
     """
 
     index: Int[np.ndarray, " states"]
@@ -32,6 +33,7 @@ class FiniteModel:
     outcome_costs: Float[np.ndarray, "states actions+1 outcomes costs"]
     outcome_rewards: Float[np.ndarray, "states actions+1 outcomes"]
     gain: Float[np.ndarray, "states actions+1"]
+    mastered_at_end: Float[np.ndarray, "states actions+1"]
     unready: Bool[np.ndarray, "states actions"]
     hack: Bool[np.ndarray, " actions"]
     gamma: float
@@ -70,6 +72,20 @@ class FiniteModel:
         shape = (self.successor[..., 0].size, self.num_states)
         return scipy.sparse.csr_array((chances[goes_on], (rows[goes_on], columns[goes_on])), shape=shape)
 
+    @cached_property
+    def elapsed(self) -> Int[np.ndarray, " states"] | None:
+        """The steps before each state; None where some state can be reached after more or fewer."""
+        steps = np.full(self.num_states, -1)
+        steps[self.start > 0] = 0
+        goes_on = (self.successor >= 0) & (self.probability > 0)
+        wave = np.flatnonzero(self.start > 0)
+        while wave.size:
+            reached = np.unique(self.successor[wave][goes_on[wave]])
+            wave = reached[steps[reached] < 0]
+            steps[wave] = steps.max() + 1
+        before = np.broadcast_to(steps[:, None, None], self.successor.shape)[goes_on]
+        return steps if (steps[self.successor[goes_on]] == before + 1).all() else None
+
     def cost_index(self, name: str) -> int:
         """The place of a cost, or an error that lists the costs there are."""
         if name not in self.cost_names:
@@ -104,6 +120,7 @@ def _enumerate(env: FiniteEnvironment[Any]) -> FiniteModel:
         outcome_costs=steps.costs[kept].astype(float),
         outcome_rewards=steps.reward[kept].astype(float),
         gain=np.einsum("sao,sao->sa", probability, steps.gain)[kept],
+        mastered_at_end=np.einsum("sao,sao->sa", probability, np.where(successor < 0, found.mastered, 0.0))[kept],
         unready=steps.unready[kept, :-1, 0],
         hack=env.hack,
         gamma=env.gamma,
@@ -121,18 +138,21 @@ class _Everything(NamedTuple):
     probability: Any
     steps: TimeStep[Any]
     index: Any
+    mastered: Any
 
 
 def _everything(env: FiniteEnvironment[Any]) -> _Everything:
     states = jax.vmap(env.state)(jnp.arange(env.num_states))
     over_actions = jax.vmap(env.outcomes, in_axes=(None, 0))
     probability, steps = jax.vmap(over_actions, in_axes=(0, None))(states, jnp.arange(env.num_actions + 1))
+    known = jax.vmap(jax.vmap(jax.vmap(env.mastered)))(steps.state)
     return _Everything(
         first=env.index(env.reset(jax.random.key(0))[0]),
         mask=jax.vmap(env.observe)(states).action_mask,
         probability=probability,
         steps=steps,
         index=jax.vmap(jax.vmap(jax.vmap(env.index)))(steps.state),
+        mastered=jnp.zeros(()) if known is None else known,
     )
 
 

@@ -5,6 +5,7 @@ With x(s, a) the discounted number of times that a is taken in s,
     maximise    Σ x(s, a) r(s, a)
     subject to  Σ_a x(s', a) = start(s') + γ Σ_{s,a} P(s' | s, a) x(s, a)   for every s'
                 Σ x(s, a) c_i(s, a) ≤ d_i                                   for every budget
+                Σ x(s, a) g_j(s, a) ≥ f_j                                   for every floor
                 x(s, a) ≥ 0, and x(s, a) = 0 where a is not ready in s
 
 (Altman, Constrained Markov Decision Processes, 1999). The multipliers are the duals of the budget rows.
@@ -13,14 +14,15 @@ With x(s, a) the discounted number of times that a is taken in s,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 import scipy  # whose parts load when they are used: training need not wait for them
 from jaxtyping import Float
 
-from mccpo.env import check_budgets
+from mccpo.env import FLOORS, Objective, check_budgets
 from mccpo.errors import InputError, MccpoError
 from mccpo.exact.evaluation import Values, evaluate
 from mccpo.exact.model import FiniteModel
@@ -37,44 +39,56 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """Why no policy meets the budgets.
+    """Why no policy meets the budgets and floors.
 
-    `conflict` is a smallest set of budgets that cannot be met together, `least` the lowest value that each cost can
-    take by itself, `scaling` the smallest common factor by which raising all budgets makes them reachable (None where
-    no factor does, because a budget of 0 stays 0).
+    `conflict` is a smallest set of them that cannot be met together, `least` the lowest value that each cost can take
+    by itself, `most` the highest of what each floor is about, `scaling` the smallest common factor by which raising all
+    budgets makes them reachable (None where no factor does, because a budget of 0 stays 0, or where there are floors).
     """
 
     conflict: tuple[str, ...]
     least: dict[str, float]
     scaling: float | None
+    most: dict[str, float] = field(default_factory=dict, kw_only=True)
 
-    def what(self, budgets: Mapping[str, float]) -> str:
-        """Why no policy meets the budgets, in words."""
-        asked = " and ".join(f"{name} ≤ {budgets[name]:g}" for name in self.conflict)
-        least = ", ".join(f"{name} {self.least[name]:.4f}" for name in self.conflict)
-        together = "each alone can reach" if len(self.conflict) > 1 else "the least that can be reached is"
-        return f"no policy meets {asked}: {together} {least}"
+    def what(self, budgets: Mapping[str, float], floors: Mapping[str, float] | None = None) -> str:
+        """Why no policy meets the budgets and floors, in words."""
+        signs = {name: f"{name} ≤ {budget:g}" for name, budget in budgets.items()}
+        signs |= {name: f"{name} ≥ {floor:g}" for name, floor in (floors or {}).items()}
+        asked = " and ".join(signs[name] for name in self.conflict)
+        best = self.least | self.most
+        reach = ", ".join(f"{name} {best[name]:.4f}" for name in self.conflict)
+        alone = f"the {'most' if self.conflict[0] in self.most else 'least'} that can be reached is"
+        return f"no policy meets {asked}: {'each alone can reach' if len(self.conflict) > 1 else alone} {reach}"
 
     def fix(self) -> str:
         """What would make the budgets reachable, in words."""
+        if self.most:
+            asked = ", ".join(f"{name} up to {self.most[name]:.4f}" for name in self.conflict if name in self.most)
+            return f"lower the floor: by itself, {asked} can be reached" if asked else "raise the budgets"
         if self.scaling is None:
             return "raise the budgets that are 0"
         return f"raise all budgets by a factor of at least {self.scaling:.4f}"
 
 
 def solve(
-    model: FiniteModel, budgets: Mapping[str, float] | None = None, *, masked: bool = True
+    model: FiniteModel,
+    budgets: Mapping[str, float] | None = None,
+    *,
+    floors: Mapping[str, float] | None = None,
+    objective: Objective = "engagement",
+    masked: bool = True,
 ) -> Optimum | Infeasible:
-    """The best policy under the budgets, or why there is none."""
-    budgets = dict(budgets or {})
+    """The best policy under budgets and floors, or why there is none; `objective` is what it is best in."""
+    budgets, floors = dict(budgets or {}), dict(floors or {})
     check_budgets(model.cost_names, budgets)
     program = _Program(model, masked)
-    found = program.maximise(program.reward, budgets)
+    found = program.maximise(program.counted(objective), budgets, floors)
     if found.status == 2:
-        return _explain(program, budgets)
+        return _explain(program, budgets, floors)
     policy = program.policy(_solved(found).x)
-    prices = -found.ineqlin.marginals if budgets else ()
-    multipliers = {name: max(0.0, float(price)) for name, price in zip(budgets, prices, strict=True)}
+    prices = -found.ineqlin.marginals if budgets or floors else ()
+    multipliers = {name: max(0.0, float(price)) for name, price in zip([*budgets, *floors], prices, strict=True)}
     return Optimum(policy, evaluate(model, policy), multipliers)
 
 
@@ -89,8 +103,13 @@ def safest(model: FiniteModel, budgets: Mapping[str, float]) -> Float[np.ndarray
     objective = -sum((weight * program.costs[model.cost_index(c)] for c, weight in weights.items()), 0 * program.reward)
     found = program.maximise(objective, budgets)
     if found.status == 2:
-        return _explain(program, dict(budgets))
+        return _explain(program, dict(budgets), {})
     return program.policy(_solved(found).x)
+
+
+def most(model: FiniteModel, floor: str) -> float:
+    """The highest value of what a floor is about that any policy reaches behind the gate."""
+    return _Program(model, masked=True).most(floor)
 
 
 def front(
@@ -117,7 +136,7 @@ class _Program:
         self.model = model
         allowed = model.mask if masked else np.ones_like(model.mask)
         self.pairs = np.argwhere(allowed)
-        columns = self.pairs[:, 0] * (model.num_actions + 1) + self.pairs[:, 1]
+        columns = self._columns = self.pairs[:, 0] * (model.num_actions + 1) + self.pairs[:, 1]
         leaves = scipy.sparse.csr_array(
             (np.ones(len(columns)), (self.pairs[:, 0], np.arange(len(columns)))), shape=(model.num_states, len(columns))
         )
@@ -125,11 +144,33 @@ class _Program:
         self.reward = model.reward.ravel()[columns]
         self.costs = model.costs.reshape(-1, len(model.cost_names))[columns].T
 
+    def counted(self, name: str) -> Float[np.ndarray, " pairs"]:
+        """What each action in each state adds to what a floor is about, for every time it is taken, with discount."""
+        model = self.model
+        if name == "engagement":
+            return self.reward
+        if name in ("learning", "learning-total"):
+            gained = model.gain.ravel()[self._columns]
+        elif name == "mastered":
+            gained = model.mastered_at_end.ravel()[self._columns]
+        else:
+            raise InputError(f"unknown floor '{name}'", fix=f"choose from {', '.join(FLOORS)}")
+        if name == "learning":
+            return gained
+        if model.elapsed is None:
+            raise InputError(f"a floor on {name} needs states that tell the time", fix="give a floor on learning")
+        undone: Float[np.ndarray, " pairs"] = gained * model.gamma ** -model.elapsed[self.pairs[:, 0]].astype(float)
+        return undone
+
     def maximise(
-        self, objective: Float[np.ndarray, " pairs"], budgets: Mapping[str, float]
+        self,
+        objective: Float[np.ndarray, " pairs"],
+        budgets: Mapping[str, float],
+        floors: Mapping[str, float] = MappingProxyType({}),
     ) -> scipy.optimize.OptimizeResult:
-        rows = self.costs[[self.model.cost_index(name) for name in budgets]] if budgets else None
-        limits = list(budgets.values()) if budgets else None
+        held = [self.costs[self.model.cost_index(name)] for name in budgets] + [-self.counted(name) for name in floors]
+        rows = np.stack(held) if held else None
+        limits = [*budgets.values(), *(-floor for floor in floors.values())] if held else None
         return scipy.optimize.linprog(
             -objective, A_ub=rows, b_ub=limits, A_eq=self.flow, b_eq=self.model.start, method="highs-ipm"
         )
@@ -138,8 +179,12 @@ class _Program:
         """The lowest value of one cost under the budgets of others."""
         return float(_solved(self.maximise(-self.costs[self.model.cost_index(cost)], budgets)).fun)
 
-    def feasible(self, budgets: Mapping[str, float]) -> bool:
-        return bool(self.maximise(np.zeros_like(self.reward), budgets).status != 2)
+    def most(self, floor: str) -> float:
+        """The highest value of what one floor is about, without budgets."""
+        return -float(_solved(self.maximise(self.counted(floor), {})).fun)
+
+    def feasible(self, budgets: Mapping[str, float], floors: Mapping[str, float]) -> bool:
+        return bool(self.maximise(np.zeros_like(self.reward), budgets, floors).status != 2)
 
     def scaling(self, budgets: Mapping[str, float]) -> float | None:
         """The smallest s for which the budgets s·d_i can be met together."""
@@ -176,11 +221,17 @@ def _solved(found: scipy.optimize.OptimizeResult) -> scipy.optimize.OptimizeResu
     return found
 
 
-def _explain(program: _Program, budgets: dict[str, float]) -> Infeasible:
-    sets = (names for size in range(1, len(budgets) + 1) for names in combinations(budgets, size))
-    conflict = next((names for names in sets if not program.feasible({c: budgets[c] for c in names})), tuple(budgets))
+def _explain(program: _Program, budgets: dict[str, float], floors: dict[str, float]) -> Infeasible:
+    asked = [*budgets, *floors]
+
+    def feasible(names: tuple[str, ...]) -> bool:
+        held = {name: budgets[name] for name in names if name in budgets}
+        return program.feasible(held, {name: floors[name] for name in names if name in floors})
+
+    sets = (names for size in range(1, len(asked) + 1) for names in combinations(asked, size))
     return Infeasible(
-        conflict=conflict,
+        conflict=next((names for names in sets if not feasible(names)), tuple(asked)),
         least={name: program.least(name, {}) for name in budgets},
-        scaling=program.scaling(budgets),
+        scaling=None if floors else program.scaling(budgets),
+        most={name: program.most(name) for name in floors},
     )

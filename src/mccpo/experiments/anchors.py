@@ -1,116 +1,84 @@
-"""The unconstrained training that every budget refers to, kept for later runs.
+"""What a problem's shares refer to: policies trained for engagement alone and for learning alone, and rules that teach.
 
-It lies under a key that is a digest of everything it depends on, down to the source of the methods, so that what is
-recalled is to the bit what training would give again.
+Budgets are shares of what the unconstrained policies cost. Floors are shares of what can be reached: of learning, by
+the best of a policy that is trained for nothing else and of the rules.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
-from importlib import resources
-from importlib.metadata import version
-from importlib.resources.abc import Traversable
+from collections.abc import Iterator
 from typing import Any
 
-import jax
-import numpy as np
+from mccpo.env import Constraints, Environment
+from mccpo.errors import DoesNotApply
+from mccpo.exact import Values
+from mccpo.experiments.anchor_cache import anchor_key, pack, unpack
+from mccpo.experiments.floors import Floor
+from mccpo.experiments.options import Session
+from mccpo.experiments.training import curves_of, train_specs
+from mccpo.experiments.worth import mean_worth, values_of
+from mccpo.methods import (
+    EVALUATION_EPISODES,
+    METHODS,
+    Episodes,
+    MethodSpec,
+    NeuralPlan,
+    NeuralRuns,
+    RuleEntry,
+    RulePolicies,
+    evaluate_neural,
+)
 
-from mccpo._version import __version__
-from mccpo.curriculum import Curriculum
-from mccpo.env import Environment
-from mccpo.methods import Arrays, Episodes, NeuralPlan, NeuralProgress, NeuralRuns, workers
-from mccpo.runs import machine
-
-_FORMAT = "anchor/1"  # to be counted up when `pack` changes
-_ROOMS = ("curriculum", "policy", "env", "methods")  # whose source decides what training gives
-
-
-def pack(runs: NeuralRuns, seen: Episodes) -> dict[str, np.ndarray]:
-    """Finished runs, and the episodes that judged them, as named arrays."""
-    parts = {"runs": vars(runs), "curves": runs.curves._asdict(), "seen": seen._asdict()}
-    return {
-        f"{part}.{name}": np.asarray(array)
-        for part, arrays in parts.items()
-        for name, array in arrays.items()
-        if array is not runs.curves
-    }
-
-
-def unpack(arrays: Arrays) -> tuple[NeuralRuns, Episodes]:
-    """What `pack` packed."""
-
-    def part(name: str) -> dict[str, Any]:
-        return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
-
-    return NeuralRuns(**part("runs"), curves=NeuralProgress(**part("curves"))), Episodes(**part("seen"))
+MOST_TEACHING = MethodSpec("most-teaching", masked=True, shared=True)
+"""The method of the second anchor: the mask, the shared network, and learning as the reward."""
+TEACHING_RULES = ("greedy-gain", "mastery-learning", "zpdes", "planning")
+"""The rules that may teach more than what was trained."""
 
 
-def anchor_key(env: Environment[Any], plan: NeuralPlan) -> str | None:
-    """The key of the unconstrained training of an environment by a plan; None where nobody can say what it depends on.
+def train_anchor(
+    env: Environment[Any], spec: MethodSpec, constraints: Constraints, plan: NeuralPlan, session: Session
+) -> tuple[NeuralRuns, Episodes]:
+    """Trains an anchor's policies by a plan and plays them, or recalls those that an earlier run trained by it."""
+    label, key = f"{env.name} {spec.name}", anchor_key(constraints.environment(env), spec, plan)
+    kept = session.recall(key) if session.recall is not None and key is not None else None
+    if kept is None:
+        runs = train_specs(env, [spec], constraints, plan, label, session)
+        played = evaluate_neural(env, [spec], runs.selected, episodes=EVALUATION_EPISODES, seed=plan.seed)
+        if session.remember is not None and key is not None:
+            session.remember(key, pack(runs, played))
+    else:
+        runs, played = unpack(kept)
+        session.end(label, curves_of(env, [spec.name], runs.curves, runs.steps))
+    return runs, played
 
-    That is an environment whose class is not ours, so that its source may change unseen, or one that holds what is
-    neither number nor text.
+
+def reach_of(
+    env: Environment[Any], unconstrained: Values, floors: tuple[Floor, ...], plan: NeuralPlan, session: Session
+) -> dict[str, float]:
+    """The most that is known to be reached of what each floor is about.
+
+    Of engagement that is the unconstrained policies' return; of all else, the best of those that teach.
     """
-    if not type(env).__module__.startswith(f"{__package__.split('.')[0]}."):
-        return None
-    try:
-        content = "\n".join([*_written(env), *_written(plan), *_circumstances()])
-    except TypeError:
-        return None
-    return hashlib.sha256(content.encode()).hexdigest()
+    reach = {"engagement": unconstrained.ret}
+    if any(floor.name != "engagement" for floor in floors):
+        teaching = list(_teaching(env, plan, session))
+        reach |= {
+            floor.name: max(values.reached(floor.name) for values in teaching)
+            for floor in floors
+            if floor.name != "engagement"
+        }
+    return {floor.name: reach[floor.name] for floor in floors}
 
 
-def _circumstances() -> Iterator[str]:
-    """What training depends on beside the environment and the plan."""
-    yield f"mccpo {__version__} {_source()} {_FORMAT}"
-    yield from (f"{name} {version(name)}" for name in ("jax", "jaxlib", "numpy"))
-    yield f"{jax.devices()[0].device_kind} {jax.device_count()} {workers()} {machine()}"
-    yield f"{os.environ.get('XLA_FLAGS')} {jax.config.jax_enable_x64} {jax.config.jax_default_matmul_precision}"  # type: ignore[attr-defined]
-
-
-@cache
-def _source() -> str:
-    """A digest of the source files that decide what training gives."""
-    digest = hashlib.sha256()
-    for room in _ROOMS:
-        for name, content in sorted(_modules(resources.files(f"mccpo.{room}"), room)):
-            digest.update(f"{name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
-
-
-def _modules(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _modules(entry, f"{name}/{entry.name}")
-        elif entry.name.endswith(".py"):
-            yield f"{name}/{entry.name}", entry.read_bytes()
-
-
-def _written(value: Any, name: str = "") -> Iterator[str]:
-    """A value as lines of text that differ where it differs; what cannot be written so is a TypeError."""
-    match value:
-        case None | bool() | int() | float() | str():
-            yield f"{name} = {value!r}"
-        case Curriculum():
-            yield f"{name} = {(value.concepts, value.edges, value.demand.tolist())!r}"
-        case np.ndarray() | np.generic() | jax.Array():
-            array = np.asarray(value)
-            yield f"{name} = {array.dtype} {array.shape} {array.tolist()!r}"
-        case tuple() | list():
-            yield f"{name}: {type(value).__qualname__} of {len(value)}"
-            for at, part in enumerate(value):
-                yield from _written(part, f"{name}[{at}]")
-        case Mapping():
-            yield f"{name}: {len(value)} entries"
-            for key, part in value.items():
-                yield from _written(part, f"{name}[{key!r}]")
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            yield f"{name}: {type(value).__module__}.{type(value).__qualname__}"
-            for field in fields(value):
-                yield from _written(getattr(value, field.name), f"{name}.{field.name}")
-        case _:
-            raise TypeError(f"{name} is a {type(value).__name__}")
+def _teaching(env: Environment[Any], plan: NeuralPlan, session: Session) -> Iterator[Values]:
+    """What policies that are made to teach are worth, each as a mean over seeds."""
+    _, played = train_anchor(env, MOST_TEACHING, Constraints(objective="learning"), plan, session)
+    yield mean_worth(env, played)
+    for name in TEACHING_RULES:
+        entry = METHODS[name]
+        assert isinstance(entry, RuleEntry)
+        try:
+            played = RulePolicies(entry.build(), 1).play(env, episodes=EVALUATION_EPISODES, seed=plan.seed)
+        except DoesNotApply:
+            continue
+        yield values_of(env, played, 0)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mccpo.env import Environment, check_budgets, make
+from mccpo.env import Environment, Objective, check_budgets, make
 from mccpo.errors import DoesNotApply
 from mccpo.experiments import training
 from mccpo.experiments.compare import compare_on
+from mccpo.experiments.floors import Floor
 from mccpo.experiments.measuring import saved
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.problem import Problem, pose
@@ -30,6 +31,8 @@ def problem(
     *,
     kappa: float | None = None,
     budgets: Mapping[str, float] | None = None,
+    floors: Mapping[str, float] | None = None,
+    objective: Objective = "engagement",
     seeds: int = 10,
     steps: int = NeuralPlan.steps,
     seed: int = 0,
@@ -38,7 +41,8 @@ def problem(
 
     On a finite environment that is exact, and so is `Problem.optimum`; elsewhere the unconstrained policies are trained
     for so many steps with so many seeds. `budgets` are numbers of one's own, the others a share `kappa` of what the
-    unconstrained policies cost.
+    unconstrained policies cost. `floors` are what must be reached at least: a number up to 1 is a share of what can be
+    reached, a larger one an amount. Where floors are asked for and no budgets, there are none.
 
     >>> chain = problem("chain", kappa=0.5)
     >>> round(chain.optimum(0.5).values.ret, 3)
@@ -46,7 +50,8 @@ def problem(
     """
     opened = make(env) if isinstance(env, str) else env
     check_budgets(opened.cost_names, budgets or {})
-    return pose(opened, NeuralPlan(steps, seeds, seed), kappa=kappa, given=budgets)
+    plan = NeuralPlan(steps, seeds, seed)
+    return pose(opened, plan, kappa=kappa, given=budgets, floors=_floors(floors), objective=objective)
 
 
 def train(
@@ -55,33 +60,36 @@ def train(
     *,
     kappa: float | None = None,
     budgets: Mapping[str, float] | None = None,
+    floors: Mapping[str, float] | None = None,
+    objective: Objective = "engagement",
     seeds: int = 10,
     steps: int = NeuralPlan.steps,
     seed: int = 0,
 ) -> Policies:
     """Trains a method on an environment, or on a problem that was posed before, and gives its policies, one a seed.
 
-    What a posed problem has of its own (budgets, seeds, steps) is taken from there.
+    What a posed problem has of its own (budgets, floors, seeds, steps) is taken from there.
     """
     posed = env if isinstance(env, Problem) else None
     if posed is None:
         assert not isinstance(env, Problem)
-        posed = problem(env, kappa=kappa, budgets=budgets, seeds=seeds, steps=steps, seed=seed)
+        asked = {"kappa": kappa, "budgets": budgets, "floors": floors, "objective": objective}
+        posed = problem(env, **asked, seeds=seeds, steps=steps, seed=seed)  # type: ignore[arg-type]
     if isinstance(method_entry(method), SolverEntry):
         raise DoesNotApply(f"{method} computes a table and trains nothing", fix="ask `mccpo.solve` for the optimum")
     level = posed.default_kappa if posed.kappa is None else posed.kappa
-    limits = posed.budgets()
+    held = posed.constraints()
     trained = training.train(
         posed.env,
         [method],
-        limits,
+        held,
         posed.training,
         posed.name,
         Session(),
         unconstrained=posed.runs,
         kappa=None if posed.given else level,
     )
-    return saved(posed, trained[method], limits, posed.name)
+    return saved(posed, trained[method], held, posed.name)
 
 
 def compare(
@@ -91,6 +99,8 @@ def compare(
     kappa: float | Sequence[float] = (),
     budgets: Mapping[str, float] | None = None,
     requirements: Sequence[str] = (),
+    floors: Mapping[str, float] | None = None,
+    objective: Objective = "engagement",
     seeds: int = 10,
     steps: int | None = None,
     episodes: int | None = None,
@@ -109,6 +119,12 @@ def compare(
         kappa=(kappa,) if isinstance(kappa, int | float) else tuple(kappa),
         budgets=dict(budgets or {}),
         requirements=tuple(requirements),
+        floors=_floors(floors),
+        objective=objective,
     )
     opened = make(env) if isinstance(env, str) else env
     return compare_on(opened.name, opened, options, Session()).results
+
+
+def _floors(floors: Mapping[str, float] | None) -> tuple[Floor, ...]:
+    return tuple(Floor(name, float(number), relative=number <= 1) for name, number in (floors or {}).items())

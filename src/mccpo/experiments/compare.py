@@ -13,6 +13,7 @@ from mccpo.exact import Infeasible, front, solve
 from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
 from mccpo.experiments.finite import Outcome, run, tests
+from mccpo.experiments.floors import check_asked
 from mccpo.experiments.options import Options, Session, describe, kappa_text
 from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
@@ -40,8 +41,9 @@ def check(environment: str, options: Options) -> None:
     if isinstance(env, FiniteEnvironment):
         options.plan(env)
         for kappa in options.kappa or (None,):
-            pose_finite(env, kappa=kappa, budgets=options.budgets)
+            _posed(env, kappa, options)
     else:
+        check_asked(options.floors, env)
         options.neural_plan(environment)
         check_budgets(env.cost_names, options.budgets)
 
@@ -61,7 +63,7 @@ def compare_on(name: str, env: Environment[Any], options: Options, session: Sess
 
 def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
-    tasks = [pose_finite(env, kappa=kappa, budgets=options.budgets) for kappa in levels]
+    tasks = [_posed(env, kappa, options) for kappa in levels]
     plan = options.plan(env)
     outcomes: list[Outcome] = []
     for kappa, task in zip(levels, tasks, strict=True):
@@ -91,18 +93,21 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
     numbers = problem.budgets(levels[0], options.budgets) if options.kappa else options.budgets
     asked = rules.translate(options.requirements, env, problem.anchor.costs, numbers, problem.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
+    held = [problem.constraints(kappa, given) for kappa in levels]
     outcomes: list[Outcome] = []
     unmet: list[UnmetBudgets | None] = []
-    for kappa in levels:
+    for kappa, constraints in zip(levels, held, strict=True):
         names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
-        budgets = problem.budgets(kappa, given)
-        outcome = measuring.run(problem, names, budgets, label, session, kappa) if names else outcomes[0].without_rows()
+        outcome = (
+            measuring.run(problem, names, constraints, label, session, kappa) if names else outcomes[0].without_rows()
+        )
         outcomes.append(outcome)
-        unmet.append(feasibility.examine(problem, outcome.rows, budgets, label, session))
+        unmet.append(feasibility.examine(problem, outcome.rows, constraints, label, session))
     first = outcomes[0]
     shown = Setting(
         name="",
-        budgets=problem.budgets(levels[0], given),
+        budgets=held[0].budgets,
+        floors=held[0].floors,
         rows=first.rows,
         supplement=replace(first.supplement(), unmet=unmet[0]),
     )
@@ -116,12 +121,16 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         environment=description(env),
         tests=tests(first.rows),
         notes=(NOTE_EVALUATED,),
-        level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None else levels[0]),
+        level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None and held[0].budgets else levels[0]),
         requirements=asked.explanations,
         parts={_label(environment, kappa): "" for kappa in levels},
         tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
     )
     return Produced(results, {environment: first.curves})
+
+
+def _posed(env: FiniteEnvironment[Any], kappa: float | None, options: Options) -> BudgetedProblem:
+    return pose_finite(env, kappa=kappa, budgets=options.budgets, floors=options.floors, objective=options.objective)
 
 
 def _shown(env: Environment[Any], options: Options) -> Mapping[str, object]:

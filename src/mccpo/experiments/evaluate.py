@@ -94,7 +94,11 @@ def _moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], e
     anchor = worth(env, same.parameters, episodes=episodes, seed=seed)
     shares = {cost: budget / (saved.anchor.costs[cost] or 1.0) for cost, budget in saved.budgets.items()}
     return replace(
-        saved, env=env, anchor=anchor, budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()}
+        saved,
+        env=env,
+        anchor=anchor,
+        floors={},
+        budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()},
     )
 
 
@@ -121,8 +125,8 @@ def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str) ->
 def _setting(name: str, policies: Sequence[Policies], episodes: int, seed: int) -> Setting:
     rows = {
         saved.method.name: evaluated(
-            saved.policies, saved.env, saved.anchor, saved.budgets, episodes=episodes, seed=seed
+            saved.policies, saved.env, saved.anchor, saved.constraints, episodes=episodes, seed=seed
         )
         for saved in policies
     }
-    return Setting(name, policies[0].budgets, rows)
+    return Setting(name, policies[0].budgets, rows, floors=policies[0].floors)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mccpo.env import Environment
+from mccpo.env import Constraints, Environment
 from mccpo.experiments.mixtures import Costs, Prices, Reached, Unreached, verdict_on, weightings
 from mccpo.experiments.options import Session
 from mccpo.experiments.problem import Problem
@@ -119,15 +119,36 @@ def diagnose(
 def examine(
     problem: Problem,
     rows: Rows,
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     label: str,
     session: Session,
 ) -> UnmetBudgets | None:
-    """Why a table's budgets were met in no seed; None where some seed met them."""
+    """Why a table's budgets and floors were met in no seed; None where some seed met them."""
     met = [row["satisfaction_strict"].mean for name, row in rows.items() if sees_budgets(name)]
     if not met or max(met) > 0:
         return None
-    return diagnose(problem, budgets, rows, f"{label}, least costs", session).unmet()
+    if constraints.floors:
+        return _short_of_floors(problem, constraints)
+    return diagnose(problem, constraints.budgets, rows, f"{label}, least costs", session).unmet()
+
+
+def _short_of_floors(problem: Problem, constraints: Constraints) -> UnmetBudgets:
+    """What can be reached of floors that were met in no seed, as far as is known."""
+    beyond = {name: floor for name, floor in constraints.floors.items() if floor > problem.reach[name]}
+    asked = " and ".join(f"{name} ≥ {floor:.4g}" for name, floor in (beyond or constraints.floors).items())
+    most = ", ".join(f"{name} {problem.reach[name]:.4g}" for name in beyond or constraints.floors)
+    if beyond:
+        return UnmetBudgets(
+            feasible=False,
+            what=f"no policy that is known reaches {asked}: the most that was reached is {most}",
+            fix="lower the floor, or train for longer",
+            conflict=tuple(beyond),
+        )
+    return UnmetBudgets(
+        feasible=True,
+        what=f"no seed reached {asked} within the budgets; by itself, {most} can be reached",
+        fix="lower the floor, raise the budgets, or train for longer",
+    )
 
 
 def minimise(
@@ -146,7 +167,7 @@ def minimise(
         problem.training, steps=problem.training.steps if steps is None else steps, seeds=seeds, settings=settings
     )
     specs = [MethodSpec(_name(one), masked=True, engagement=0.0, shaping=one) for one in prices]
-    runs = train_specs(env, specs, {}, plan, label, session)
+    runs = train_specs(env, specs, Constraints(), plan, label, session)
     seed = int(np.random.SeedSequence([plan.seed, _STREAM]).generate_state(1)[0])
     seen = evaluate_neural(env, specs, runs.selected, episodes=EPISODES, seed=seed)
     means = np.asarray(seen.costs, float).mean(axis=-1)

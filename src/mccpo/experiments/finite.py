@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from mccpo.env import Constraints
+from mccpo.errors import DoesNotApply
 from mccpo.evaluation import Curves, Summary, Welch, summarise, welch
 from mccpo.evaluation.policy import LEAST_GAIN, measure, metrics_of
 from mccpo.exact import evaluate
@@ -89,9 +91,9 @@ def _run_tables(
 
     with session.resuming(stage) as resume:
         runs = train_tabular(
-            task.env,
+            task.constraints.environment(task.env),  # type: ignore[arg-type]  # finite, as the task's is
             [method_spec(name) for name in methods],
-            task.budgets,
+            task.constraints.amounts,
             plan,
             resume=resume,
             after_point=session.after_point(stage, curves),
@@ -105,18 +107,26 @@ def _other_row(task: BudgetedProblem, name: str, plan: TabularPlan, label: str, 
     """What a method outside the family is worth: a network trained for as many steps, a rule, or a solver's policy."""
     entry = METHODS[name]
     if isinstance(entry, SolverEntry):
+        _check_solver(entry, task.constraints)
         solved = evaluate(task.model, entry.solve(task.model, task.budgets), constrained=tuple(task.budgets))
-        return _over_seeds([metrics_of(solved, task.anchor, task.env, task.budgets)] * plan.seeds)
+        return _over_seeds([metrics_of(solved, task.anchor, task.env, task.constraints)] * plan.seeds)
     steps = plan.updates * plan.batch * task.env.horizon
     neural = NeuralPlan(steps, plan.seeds, plan.seed)
     kappa = task.kappa if isinstance(entry, GradientEntry) and entry.conditioned else None
-    policies = train(task.env, [name], task.budgets, neural, label, session, kappa=kappa)[name].policies
+    policies = train(task.env, [name], task.constraints, neural, label, session, kappa=kappa)[name].policies
     first = policies.policy(task.env, 0)
     if remembers(task.env, first):
-        return evaluated(policies, task.env, task.anchor, task.budgets, episodes=EVALUATION_EPISODES, seed=plan.seed)
+        return evaluated(
+            policies, task.env, task.anchor, task.constraints, episodes=EVALUATION_EPISODES, seed=plan.seed
+        )
     seeds = range(policies.seeds)
     tables = [tabulate(task.env, policies.policy(task.env, at)) for at in seeds]
-    return _over_seeds([measure(task.model, table, task.anchor, task.env, task.budgets) for table in tables])
+    return _over_seeds([measure(task.model, table, task.anchor, task.env, task.constraints) for table in tables])
+
+
+def _check_solver(entry: SolverEntry, constraints: Constraints) -> None:
+    if constraints.floors or constraints.objective != "engagement":
+        raise DoesNotApply(f"{entry.name} goes by budgets, and knows no floors", fix="leave it out here")
 
 
 def _over_seeds(seeds: Sequence[Mapping[str, float]]) -> dict[str, Summary]:
@@ -136,7 +146,7 @@ def _entry(name: str) -> GradientEntry:
 
 def aims(task: BudgetedProblem) -> dict[str, dict[str, float]]:
     """The exact value of every metric that each method aims for: the optimum of its own problem, through its filter."""
-    free = metrics_of(task.anchor, task.anchor, task.env, task.budgets)
+    free = metrics_of(task.anchor, task.anchor, task.env, task.constraints)
     best = task.optimum_metrics
     trained = {f"{metric}_trained": value for metric, value in free.items()}
     return {"unconstrained": free, "post-hoc": trained, "mc-cpo": best, "mc-cpo-no-frontier": best}
@@ -161,8 +171,9 @@ def _row(task: BudgetedProblem, runs: TabularRuns, place: int, method: str) -> d
     seeds = [_seed(task, runs, place, seed, filtered=spec.filter != "none") for seed in range(runs.executed.shape[1])]
     row = _over_seeds(seeds)
     if spec.constrained:
-        for name in task.budgets:
-            cost = task.env.cost_names.index(name)
+        priced = (*task.env.cost_names, *task.constraints.floors)
+        for name in task.constraints.amounts:
+            cost = priced.index(name)
             row[f"lambda_{name}"] = summarise(runs.multipliers[place, :, cost])
             row[f"lambda_{name}_last"] = summarise(runs.multipliers_last[place, :, cost])
     if spec.masked:
@@ -173,7 +184,7 @@ def _row(task: BudgetedProblem, runs: TabularRuns, place: int, method: str) -> d
 
 def _seed(task: BudgetedProblem, runs: TabularRuns, place: int, seed: int, *, filtered: bool) -> dict[str, float]:
     def exact(policies: np.ndarray) -> dict[str, float]:
-        return measure(task.model, policies[place, seed], task.anchor, task.env, task.budgets)
+        return measure(task.model, policies[place, seed], task.anchor, task.env, task.constraints)
 
     values = exact(runs.executed)
     values |= {f"{metric}_last": value for metric, value in exact(runs.executed_last).items() if _worth_twice(metric)}
@@ -199,9 +210,10 @@ def _curves(
         "prerequisite_violation_rate": progress.prerequisite_violation_rate,
         "frontier_events": progress.frontier_events,
     }
-    for place, name in enumerate(task.env.cost_names):
-        values[f"J_{name}"] = progress.costs[..., place]
-        if name in task.budgets:
+    for place, name in enumerate((*task.env.cost_names, *task.constraints.floors)):
+        if name in task.env.cost_names:
+            values[f"J_{name}"] = progress.costs[..., place]
+        if name in task.constraints.amounts:
             values[f"lambda_{name}"] = progress.multipliers[..., place]
     by_method = {
         name: {metric: np.asarray(value[place]) for metric, value in values.items()}

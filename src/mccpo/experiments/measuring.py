@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mccpo.env import Environment
+from mccpo.env import Constraints, Environment
 from mccpo.env.tutor import Tutoring
 from mccpo.evaluation import Curves, Summary, summarise
 from mccpo.evaluation.policy import by_group, observe
@@ -25,6 +25,9 @@ from mccpo.experiments.training import Trained
 from mccpo.experiments.worth import evaluated
 from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies
 from mccpo.runs.results import Behaviour, Groups, Supplement
+
+WATCHED = 200
+"""Episodes by which a policy is watched: a picture needs fewer than a number."""
 
 Kappa: TypeAlias = float | None
 
@@ -44,41 +47,41 @@ class Watched(Outcome):
 def run(
     problem: Problem,
     methods: Sequence[str],
-    budgets: dict[str, float],
+    constraints: Constraints,
     label: str,
     session: Session,
     kappa: Kappa = None,
 ) -> Watched:
-    """Trains methods under budgets, keeps their policies, evaluates them, and watches what they do."""
-    trained = train(problem, methods, budgets, label, session, kappa)
-    keep(problem, trained, budgets, label, session)
-    return watched(problem, trained, budgets)
+    """Trains methods under constraints, keeps their policies, evaluates them, and watches what they do."""
+    trained = train(problem, methods, constraints, label, session, kappa)
+    keep(problem, trained, constraints, label, session)
+    return watched(problem, trained, constraints)
 
 
 def train(
     problem: Problem,
     methods: Sequence[str | MethodSpec],
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     label: str,
     session: Session,
     kappa: Kappa = None,
 ) -> dict[str, Trained]:
     """Trains methods on a problem by its plan; the unconstrained policies are not trained again."""
     return training.train(
-        problem.env, methods, budgets, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
+        problem.env, methods, constraints, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
     )
 
 
 def keep(
-    problem: Problem, trained: Mapping[str, Trained], budgets: Mapping[str, float], part: str, session: Session
+    problem: Problem, trained: Mapping[str, Trained], constraints: Constraints, part: str, session: Session
 ) -> None:
     """Hands over the policies of every method, to be kept with the run."""
     if session.keep is not None:
         for method in trained.values():
-            session.keep(saved(problem, method, budgets, part))
+            session.keep(saved(problem, method, constraints, part))
 
 
-def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part: str) -> Policies:
+def saved(problem: Problem, method: Trained, constraints: Constraints, part: str) -> Policies:
     """A method's policies as a run folder keeps them; those of a rule have no numbers."""
     parameters, kappa = np.zeros((method.policies.seeds, 0), np.float32), None
     if isinstance(method.policies, NetworkPolicies):
@@ -87,7 +90,8 @@ def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part:
         part=part,
         env=problem.env,
         method=method.spec,
-        budgets=dict(budgets),
+        budgets=dict(constraints.budgets),
+        floors=dict(constraints.floors),
         anchor=problem.anchor,
         parameters=parameters,
         seed=problem.training.seed,
@@ -95,9 +99,9 @@ def saved(problem: Problem, method: Trained, budgets: Mapping[str, float], part:
     )
 
 
-def watched(problem: Problem, trained: Mapping[str, Trained], budgets: dict[str, float]) -> Watched:
+def watched(problem: Problem, trained: Mapping[str, Trained], constraints: Constraints) -> Watched:
     """What trained methods are worth on fresh episodes, and what they do."""
-    rows = {name: row(problem, method, budgets) for name, method in trained.items()}
+    rows = {name: row(problem, method, constraints) for name, method in trained.items()}
     seen = {name: watch(problem, method) for name, method in trained.items() if isinstance(problem.env, Tutoring)}
     return Watched(
         rows,
@@ -112,28 +116,29 @@ def curves(problem: Problem, trained: Mapping[str, Trained]) -> Curves:
     return training.curves(training.steps_of(problem.training), problem.env, trained)
 
 
-def row(problem: Problem, method: Trained, budgets: dict[str, float]) -> dict[str, Summary]:
+def row(problem: Problem, method: Trained, constraints: Constraints) -> dict[str, Summary]:
     """What a method's policies are worth, and what their training was like."""
-    cells = measured(problem, method, budgets)
+    cells = measured(problem, method, constraints)
     if method.progress is None or method.multipliers is None:
         return cells
     unready = np.asarray(method.progress.violation_steps).sum(axis=1)
     cells["prerequisite_violations_training"] = summarise(unready.astype(float))
     if method.spec.constrained:
-        for name in budgets:
-            cells[f"lambda_{name}"] = summarise(method.multipliers[:, problem.env.cost_names.index(name)])
+        priced = (*problem.env.cost_names, *constraints.floors)
+        for name in constraints.amounts:
+            cells[f"lambda_{name}"] = summarise(method.multipliers[:, priced.index(name)])
     if method.spec.masked:
         cells["frontier_events"] = summarise(np.asarray(method.progress.frontier_events).mean(axis=1))
     return cells
 
 
 def measured(
-    problem: Problem, method: Trained, budgets: dict[str, float], env: Environment[Any] | None = None
+    problem: Problem, method: Trained, constraints: Constraints, env: Environment[Any] | None = None
 ) -> dict[str, Summary]:
     """What a method's policies are worth on fresh episodes, of another environment if one is given."""
     seed = problem.training.seed
     return evaluated(
-        method.policies, env or problem.env, problem.anchor, budgets, episodes=EVALUATION_EPISODES, seed=seed
+        method.policies, env or problem.env, problem.anchor, constraints, episodes=EVALUATION_EPISODES, seed=seed
     )
 
 
@@ -142,8 +147,8 @@ def measured_elsewhere(
 ) -> tuple[dict[str, dict[str, Summary]], dict[str, float]]:
     """What trained methods are worth in an environment that they were not trained in, and its budgets."""
     there = problem.elsewhere(env)
-    budgets = there.budgets(kappa)
-    return {name: measured(there, method, budgets) for name, method in trained.items()}, budgets
+    held = there.constraints(kappa)
+    return {name: measured(there, method, held) for name, method in trained.items()}, dict(held.budgets)
 
 
 def watch(problem: Problem, method: Trained) -> tuple[Behaviour, Groups]:
@@ -151,8 +156,7 @@ def watch(problem: Problem, method: Trained) -> tuple[Behaviour, Groups]:
     env, seed = problem.env, problem.training.seed
     assert isinstance(env, Tutoring)  # only tutors have concepts to watch
     seen = [
-        observe(env, method.policies, policy, episodes=EVALUATION_EPISODES, seed=seed)
-        for policy in range(method.policies.seeds)
+        observe(env, method.policies, policy, episodes=WATCHED, seed=seed) for policy in range(method.policies.seeds)
     ]
     fared = [by_group(env, observed) for observed in seen]
     groups = {

@@ -45,7 +45,8 @@ class Unreached(Infeasible):
         """Whether further prices would tell nothing new."""
         return self.scaling is None or (self.floor is not None and self.floor >= _CLOSE * self.scaling)
 
-    def what(self, budgets: Mapping[str, float]) -> str:
+    def what(self, budgets: Mapping[str, float], floors: Mapping[str, float] | None = None) -> str:
+        del floors  # there are none where policies are looked for
         asked = " and ".join(f"{name} ≤ {budgets[name]:g}" for name in self.conflict)
         least = ", ".join(f"{name} {self.least[name]:.4f}" for name in self.conflict)
         together = "each alone was brought down to" if len(self.conflict) > 1 else "the least found is"
@@ -66,7 +67,8 @@ class Reached:
     scaling: float
     policies: int
 
-    def what(self, budgets: Mapping[str, float]) -> str:
+    def what(self, budgets: Mapping[str, float], floors: Mapping[str, float] | None = None) -> str:
+        del floors  # there are none where policies are looked for
         """What was found, in words."""
         asked = " and ".join(f"{name} ≤ {budget:g}" for name, budget in budgets.items())
         return f"{asked} can be met: a mixture of the {self.policies} policies found has {self.scaling:.4f} of them"

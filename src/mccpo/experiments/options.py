@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from mccpo.curriculum import Curriculum
-from mccpo.env import FiniteEnvironment
+from mccpo.env import FiniteEnvironment, Objective
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
+from mccpo.experiments.floors import Floor
 from mccpo.experiments.saved_policies import Policies
 from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapshot, TabularPlan, method_entry, point_of
 
@@ -20,7 +21,8 @@ from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapsh
 class Options:
     """The choices that `compare` and `reproduce` share; what is left out has the paper's value.
 
-    `requirements` are budgets in a teacher's words: see `mccpo.experiments.requirements`.
+    `requirements` are budgets and floors in a teacher's words: see `mccpo.experiments.requirements`. `floors` are what
+    must be reached at least, `objective` is what is made as large as they and the budgets allow.
     """
 
     methods: tuple[str, ...] = PAPER_METHODS
@@ -32,12 +34,18 @@ class Options:
     budgets: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
+    floors: tuple[Floor, ...] = ()
+    objective: Objective = "engagement"
 
     def __post_init__(self) -> None:
         if not self.methods:
             raise InputError("no method is named", fix="name one or more, such as --methods mc-cpo")
         for name in self.methods:
             method_entry(name)
+        if self.objective not in get_args(Objective):
+            raise InputError(
+                f"the objective is '{self.objective}'", fix=f"choose from {', '.join(get_args(Objective))}"
+            )
         for kappa in self.kappa:
             if self.kappa.count(kappa) > 1:
                 raise InputError(f"kappa {kappa} is named twice", fix="name each level once")

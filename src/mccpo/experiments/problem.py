@@ -1,7 +1,8 @@
-"""The problem that an environment poses: what its budgets refer to, the budgets, and the optimum where it is finite.
+"""The problem that an environment poses: its anchors, the budgets and floors, and the optimum where it is finite.
 
-Budgets are shares κ of what the unconstrained policies cost, so these come first: exactly on a finite environment, else
-by training, or as an earlier run left them.
+Budgets are shares κ of what the unconstrained policies cost, floors are shares of what the policy that teaches most
+reaches. So these two anchors come first: exactly on a finite environment, else by training, or as an earlier run left
+them.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.env import Environment, FiniteEnvironment, check_budgets
+from mccpo.env import Constraints, Environment, FiniteEnvironment, Objective, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation.policy import metrics_of
-from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, solve
-from mccpo.experiments.anchors import anchor_key, pack, unpack
+from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, most, solve
+from mccpo.experiments.anchors import reach_of, train_anchor
+from mccpo.experiments.floors import Floor, check_asked
 from mccpo.experiments.options import Options, Session
-from mccpo.experiments.training import curves_of, train_specs
-from mccpo.experiments.worth import mean_values, values_of
-from mccpo.methods import EVALUATION_EPISODES, Episodes, NeuralPlan, NeuralRuns, evaluate_neural, method_spec
+from mccpo.experiments.worth import mean_worth
+from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, NeuralRuns, evaluate_neural, method_spec
 
 ANCHOR = "unconstrained"
 """The method that budgets refer to."""
@@ -42,6 +43,9 @@ class Problem:
     - `model`: the arrays of a finite environment, by which policies are evaluated exactly.
     - `plan`, `runs`: how the unconstrained policies were trained, and what came of it, where they were.
     - `kappa`, `given`: the budgets asked for: the share of the unconstrained costs, and numbers of one's own.
+    - `floors`, `objective`: the floors asked for, and what is made as large as they and the budgets allow.
+    - `reach`: by the name of a floor, the most that is known to be reached; of learning, by the policy that teaches
+      most. It is known where floors are asked for.
     """
 
     name: str
@@ -54,6 +58,9 @@ class Problem:
     runs: NeuralRuns | None = None
     kappa: float | None = None
     given: Mapping[str, float] = field(default_factory=dict)
+    floors: tuple[Floor, ...] = ()
+    objective: Objective = "engagement"
+    reach: Mapping[str, float] = field(default_factory=dict)
     _optima: dict[float, Optimum | Infeasible] = field(default_factory=dict, init=False)
 
     @property
@@ -77,6 +84,18 @@ class Problem:
         shares = {name: own.get(name, share * self.anchor.costs[name]) for name in self.env.constrained}
         return shares | dict(self.given if given is None else given)
 
+    def constraints(self, kappa: float | None = None, given: Mapping[str, float] | None = None) -> Constraints:
+        """What policies are held to in training; floors take the place of budgets that nobody asked for."""
+        asked = kappa if kappa is not None else self.kappa
+        stated = dict(self.given if given is None else given)
+        unasked = (self.floors or self.objective == "learning") and asked is None
+        return Constraints(
+            budgets=stated if unasked else self.budgets(kappa, given),
+            floors={floor.name: floor.amount(self.reach) for floor in self.floors},
+            reach=self.reach,
+            objective=self.objective,
+        )
+
     def limits(self, kappa: float) -> dict[str, float]:
         """What may be spent where policies are evaluated."""
         return {name: kappa * self.reference.costs[name] for name in self.test.constrained}
@@ -98,17 +117,21 @@ class Problem:
         """The same policies in another environment: everything is relative to what the unconstrained reach there."""
         assert self.runs is not None
         there = worth(env, self.runs.selected[0], episodes=EVALUATION_EPISODES, seed=self.training.seed)
-        return replace(self, env=env, test=env, anchor=there, reference=there)
+        return replace(self, env=env, test=env, anchor=there, reference=there, floors=(), reach={})
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetedProblem:
-    """A finite problem under one set of budgets, and its optimum under them."""
+    """A finite problem under one set of budgets and floors, and its optimum under them."""
 
     problem: Problem
-    budgets: dict[str, float]
+    constraints: Constraints
     optimum: Optimum
     kappa: float | None = None
+
+    @property
+    def budgets(self) -> dict[str, float]:
+        return dict(self.constraints.budgets)
 
     @property
     def env(self) -> FiniteEnvironment[Any]:
@@ -127,7 +150,7 @@ class BudgetedProblem:
     @property
     def optimum_metrics(self) -> dict[str, float]:
         prices = {f"lambda_{name}": value for name, value in self.optimum.multipliers.items()}
-        return metrics_of(self.optimum.values, self.anchor, self.env, self.budgets) | prices
+        return metrics_of(self.optimum.values, self.anchor, self.env, self.constraints) | prices
 
 
 def pose(
@@ -139,67 +162,64 @@ def pose(
     test: Environment[Any] | None = None,
     kappa: float | None = None,
     given: Mapping[str, float] | None = None,
+    floors: tuple[Floor, ...] = (),
+    objective: Objective = "engagement",
 ) -> Problem:
-    """Poses the problem of an environment: exactly where it is finite, else by training the unconstrained by a plan."""
+    """Poses the problem of an environment: exactly where it is finite, else by training its anchors by a plan."""
     session, test = session or Session(), env if test is None else test
     name = name or env.name
+    check_asked(floors, env)
     if isinstance(test, FiniteEnvironment):
         model = enumerate_model(test)
         free = solve(model)
         assert isinstance(free, Optimum)  # without budgets every environment has an optimum
-        return Problem(name, env, test, free.values, free.values, model, plan, None, kappa, given or {})
+        reach = {floor.name: most(model, floor.name) for floor in floors}
+        return Problem(
+            name, env, test, free.values, free.values, model, plan, None, kappa, given or {}, floors, objective, reach
+        )
     plan = plan or NeuralPlan()
     runs, anchor = _unconstrained(env, plan, session)
     reference = anchor
     if test is not env:
         reference = worth(test, runs.selected[0], episodes=EVALUATION_EPISODES, seed=plan.seed)
-    return Problem(name, env, test, anchor, reference, None, plan, runs, kappa, given or {})
+    reach = reach_of(env, anchor, floors, plan, session)
+    return Problem(name, env, test, anchor, reference, None, plan, runs, kappa, given or {}, floors, objective, reach)
 
 
 def pose_finite(
-    env: FiniteEnvironment[Any], *, kappa: float | None = None, budgets: Mapping[str, float] | None = None
+    env: FiniteEnvironment[Any],
+    *,
+    kappa: float | None = None,
+    budgets: Mapping[str, float] | None = None,
+    floors: tuple[Floor, ...] = (),
+    objective: Objective = "engagement",
 ) -> BudgetedProblem:
     """Poses a finite problem: budgets are those given, else the environment's own, else κ times the unconstrained."""
-    problem = pose(env)
-    limits = problem.budgets(kappa, budgets)
-    check_budgets(env.cost_names, limits)
+    problem = pose(env, floors=floors, objective=objective)
+    held = problem.constraints(kappa, budgets)
+    held.check(env)
     assert problem.model is not None
-    optimum = solve(problem.model, limits)
+    optimum = solve(problem.model, held.budgets, floors=held.floors, objective=held.objective)
     if isinstance(optimum, Infeasible):
-        raise InputError(optimum.what(limits), fix=optimum.fix())
-    return BudgetedProblem(problem, limits, optimum, kappa)
+        raise InputError(optimum.what(held.budgets, held.floors), fix=optimum.fix())
+    return BudgetedProblem(problem, held, optimum, kappa)
 
 
 def pose_neural(env: Environment[Any], options: Options, session: Session) -> Problem:
     """Poses the problem of an environment that is not finite, as the options say."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
-    return pose(env, plan, session)
+    return pose(env, plan, session, floors=options.floors, objective=options.objective)
 
 
 def worth(
     env: Environment[Any], policies: Float[np.ndarray, "seeds parameters"], *, episodes: int, seed: int
 ) -> Values:
     """What unconstrained policies cost and return on fresh episodes of an environment, on average over seeds."""
-    return _mean(env, evaluate_neural(env, [method_spec(ANCHOR)], policies[None], episodes=episodes, seed=seed))
+    return mean_worth(env, evaluate_neural(env, [method_spec(ANCHOR)], policies[None], episodes=episodes, seed=seed))
 
 
 def _unconstrained(env: Environment[Any], plan: NeuralPlan, session: Session) -> tuple[NeuralRuns, Values]:
     """Trains the unconstrained policies by a plan, or recalls those that an earlier run trained by it."""
-    free, label, key = method_spec(ANCHOR), f"{env.name} {ANCHOR}", anchor_key(env, plan)
-    kept = session.recall(key) if session.recall is not None and key is not None else None
-    if kept is None:
-        runs = train_specs(env, [free], {}, plan, label, session)
-        played = evaluate_neural(env, [free], runs.selected, episodes=EVALUATION_EPISODES, seed=plan.seed)
-        if session.remember is not None and key is not None:
-            session.remember(key, pack(runs, played))
-    else:
-        runs, played = unpack(kept)
-        session.end(label, curves_of(env, [ANCHOR], runs.curves, runs.steps))
-    return runs, _mean(env, played)
-
-
-def _mean(env: Environment[Any], played: Episodes) -> Values:
-    """What the policies of one method are worth on average over seeds."""
-    alone = Episodes(*(np.asarray(values)[0] for values in played))
-    return mean_values([values_of(env, alone, seed) for seed in range(len(alone.ret))])
+    runs, played = train_anchor(env, method_spec(ANCHOR), Constraints(), plan, session)
+    return runs, mean_worth(env, played)

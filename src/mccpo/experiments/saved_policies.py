@@ -6,7 +6,7 @@ They are kept in the run's folder: see `mccpo.runs.policy_file`, which reads and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mccpo.env import Environment, UnknownEnvironment, check_budgets, describe_environment, rebuild_environment
+from mccpo.env import Constraints, Environment, UnknownEnvironment, describe_environment, rebuild_environment
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.methods import (
@@ -42,7 +42,7 @@ _AGAIN = "train it again"
 class Policies:
     """The policies of one method in one part of a run, one a seed, and what it takes to execute and evaluate them.
 
-    - `budgets`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
+    - `budgets`, `floors`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
     - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
     - `seed`: the root of the run's random numbers, which its own tables were evaluated with.
     - `kappa`: the share of the budgets that a conditioned policy is told.
@@ -56,9 +56,15 @@ class Policies:
     parameters: Float[np.ndarray, "seeds parameters"]
     seed: int
     kappa: float | None = None
+    floors: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_budgets(self.env.cost_names, self.budgets)
+        self.constraints.check(self.env)
+
+    @property
+    def constraints(self) -> Constraints:
+        """What the policies are held to."""
+        return Constraints(self.budgets, self.floors)
 
     @cached_property
     def policies(self) -> PolicySet:
@@ -73,7 +79,9 @@ class Policies:
         entry = METHODS.get(self.method.name)
         if isinstance(entry, GradientEntry) and entry.spec is None:
             return entry.build(self.env, {})
-        return PrimalDual(method_arrays(self.method, self.env))  # also of a sweep, whose names nobody registered
+        return PrimalDual(
+            method_arrays(self.method, self.env), shared=self.method.shared
+        )  # also of a sweep, whose names nobody registered
 
     def act(
         self, features: Float[np.ndarray, "*batch features"], mask: Bool[np.ndarray, "*batch actions"], policy: int = 0
@@ -104,6 +112,7 @@ class Policies:
             method=asdict(self.method),
             parameters=self.parameters,
             kappa=self.kappa,
+            floors=self.floors,
         )
 
 
@@ -140,8 +149,10 @@ def _policies(stored: StoredPolicies) -> Policies:
         parameters=stored.parameters,
         seed=stored.seed,
         kappa=stored.kappa,
+        floors={name: float(floor) for name, floor in stored.floors.items()},
     )
-    if missing := [cost for cost in policies.env.constrained if cost not in policies.budgets]:
+    unheld = () if policies.floors else policies.env.constrained
+    if missing := [cost for cost in unheld if cost not in policies.budgets]:
         raise InputError(f"{stored.part} has no budget on {', '.join(missing)}", fix=_AGAIN)
     method_arrays(policies.method, policies.env)  # fails on a method that this version cannot execute
     network = policies.policies.network(policies.env)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,10 @@ def solved_setting(
     name: str, task: BudgetedProblem, outcome: Outcome, stated: paper.Rows, aims: Mapping[str, Mapping[str, float]]
 ) -> Setting:
     """A setting of a finite environment: beside the exact optimum, the paper's numbers and a verdict on each."""
-    return beside_paper(name, task.budgets, outcome.rows, stated, aims=aims, optimum=task.optimum_metrics)
+    return replace(
+        beside_paper(name, task.budgets, outcome.rows, stated, aims=aims, optimum=task.optimum_metrics),
+        floors=task.constraints.floors,
+    )
 
 
 def beside_paper(
@@ -144,6 +147,6 @@ def paper_points(environment: str, options: Options) -> tuple[PaperPoint, ...]:
 def front_points(task: BudgetedProblem, solutions: Sequence[tuple[float, Optimum]]) -> tuple[FrontPoint, ...]:
     """The exact Pareto front as points: the budget, and every metric of the optimum there."""
     return tuple(
-        FrontPoint(metrics_of(optimum.values, task.anchor, task.env, task.budgets), budget=budget)
+        FrontPoint(metrics_of(optimum.values, task.anchor, task.env, task.constraints), budget=budget)
         for budget, optimum in solutions
     )

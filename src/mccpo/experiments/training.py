@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from mccpo.env import Environment
+from mccpo.env import Constraints, Environment
 from mccpo.errors import DoesNotApply
 from mccpo.evaluation import Curves
 from mccpo.evaluation.policy import LEAST_GAIN
@@ -59,7 +59,7 @@ class Trained:
 def train(
     env: Environment[Any],
     methods: Sequence[str | MethodSpec],
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     plan: NeuralPlan,
     label: str,
     session: Session,
@@ -67,29 +67,30 @@ def train(
     unconstrained: NeuralRuns | None = None,
     kappa: float | None = None,
 ) -> dict[str, Trained]:
-    """Trains methods under budgets; gives them by name, in the order in which they were named.
+    """Trains methods under budgets and floors; gives them by name, in the order in which they were named.
 
     A method is named, or given as data of the primal–dual family. `unconstrained` are runs of the plan that need not be
     trained again; `kappa` is what a conditioned policy is told.
     """
     family = {spec.name: spec for spec in map(_family, methods) if spec is not None}
-    trained = _train_family(env, list(family.values()), budgets, plan, label, session, unconstrained)
+    trained = _train_family(env, list(family.values()), constraints, plan, label, session, unconstrained)
     for method in methods:
         if isinstance(method, str) and method not in family:
-            trained[method] = _train_alone(env, method, budgets, plan, label, session, kappa)
+            trained[method] = _train_alone(env, method, constraints, plan, label, session, kappa)
     return {name: trained[name] for name in (m if isinstance(m, str) else m.name for m in methods)}
 
 
 def train_specs(
     env: Environment[Any],
     specs: Sequence[MethodSpec],
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     plan: NeuralPlan,
     label: str,
     session: Session,
 ) -> NeuralRuns:
-    """Trains methods of the primal–dual family, all at once, as one stage of a session."""
-    variants = [Variant(_primal_dual(env, spec, plan), dict(budgets)) for spec in specs]
+    """Trains methods of the primal–dual family with networks of one kind, all at once, as one stage of a session."""
+    env = constraints.environment(env)
+    variants = [Variant(_primal_dual(env, spec, plan), constraints.amounts) for spec in specs]
     return _train_stage(env, variants, [spec.name for spec in specs], plan, label, session)
 
 
@@ -123,31 +124,51 @@ def _family(method: str | MethodSpec) -> MethodSpec | None:
 def _train_family(
     env: Environment[Any],
     specs: Sequence[MethodSpec],
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     plan: NeuralPlan,
     label: str,
     session: Session,
     unconstrained: NeuralRuns | None,
 ) -> dict[str, Trained]:
     # A filter acts at execution only: a post-hoc policy is trained as the unconstrained one is, seed by seed.
-    free = [spec for spec in specs if unconstrained is not None and _as_unconstrained(spec)]
+    known = unconstrained is not None and constraints.objective == "engagement"
+    free = [spec for spec in specs if known and _as_unconstrained(spec)]
     rest = [spec for spec in specs if spec not in free]
-    runs = train_specs(env, rest, budgets, plan, label, session) if rest else None
+    stages = _train_kinds(env, rest, constraints, plan, label, session)
     trained = {}
     for spec in specs:
-        source = unconstrained if spec in free else runs
+        source = unconstrained if spec in free else stages[spec.shared][1]
         assert source is not None
-        at = 0 if spec in free else rest.index(spec)
+        at = 0 if spec in free else stages[spec.shared][0].index(spec)
         method = _primal_dual(env, spec, plan)
         policies = NetworkPolicies(method, source.selected[at])
         trained[spec.name] = Trained(spec.name, spec, policies, _pick(source.curves, at), source.multipliers[at])
     return trained
 
 
+def _train_kinds(
+    env: Environment[Any],
+    specs: Sequence[MethodSpec],
+    constraints: Constraints,
+    plan: NeuralPlan,
+    label: str,
+    session: Session,
+) -> dict[bool, tuple[list[MethodSpec], NeuralRuns]]:
+    """Trains those with a network of each kind together: one program has one network."""
+    kinds: dict[bool, list[MethodSpec]] = {}
+    for spec in specs:
+        kinds.setdefault(spec.shared, []).append(spec)
+    names = {shared: f"{label} shared" if shared and len(kinds) > 1 else label for shared in kinds}
+    return {
+        shared: (alike, train_specs(env, alike, constraints, plan, names[shared], session))
+        for shared, alike in kinds.items()
+    }
+
+
 def _train_alone(
     env: Environment[Any],
     name: str,
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     plan: NeuralPlan,
     label: str,
     session: Session,
@@ -160,30 +181,33 @@ def _train_alone(
     if not isinstance(entry, GradientEntry):
         raise DoesNotApply(f"{name} needs a finite environment, which {env.name} is not", fix="leave it out here")
     method = entry.build(env, {})
-    told = _told(entry, kappa)
+    told = _told(entry, kappa, constraints)
     if told is not None:
         method.environment_at(env, told)  # refuses a κ that it was not made for, before anything is trained
-    variants = [Variant(method, _training_budgets(entry, budgets, told))]
-    runs = _train_stage(method.training_environment(env), variants, [name], plan, f"{label} {name}", session)
+    there = constraints.environment(env)
+    variants = [Variant(method, _training_amounts(entry, constraints, told))]
+    runs = _train_stage(method.training_environment(there), variants, [name], plan, f"{label} {name}", session)
     policies = NetworkPolicies(method, runs.selected[0], told)
-    spec = MethodSpec(name, masked=True, constrained=entry.sees_budgets)
+    spec = MethodSpec(name, masked=True, shared=method.shared, constrained=entry.sees_budgets)
     return Trained(name, spec, policies, _pick(runs.curves, 0), runs.multipliers[0])
 
 
-def _told(entry: GradientEntry, kappa: float | None) -> float | None:
+def _told(entry: GradientEntry, kappa: float | None, constraints: Constraints) -> float | None:
     """The κ that a conditioned policy is told; None where it is not conditioned."""
     if not entry.conditioned:
         return None
+    if constraints.floors:
+        raise DoesNotApply(f"{entry.name} goes by budgets, and knows no floors", fix="leave it out here")
     if kappa is None:
         raise DoesNotApply(f"{entry.name} goes by a share κ of the budgets", fix="give --kappa, or leave it out")
     return kappa
 
 
-def _training_budgets(entry: GradientEntry, budgets: Mapping[str, float], told: float | None) -> dict[str, float]:
-    """The budgets that a method is trained under: those of κ = 1 where it is told the κ, none where it sees none."""
+def _training_amounts(entry: GradientEntry, constraints: Constraints, told: float | None) -> dict[str, float]:
+    """What a method is trained under: the budgets of κ = 1 where it is told the κ, nothing where it sees none."""
     if told is not None:
-        return {name: budget / told for name, budget in budgets.items()}
-    return dict(budgets) if entry.sees_budgets else {}
+        return {name: budget / told for name, budget in constraints.budgets.items()}
+    return constraints.amounts if entry.sees_budgets else {}
 
 
 def _train_stage(
@@ -211,7 +235,7 @@ def _primal_dual(env: Environment[Any], spec: MethodSpec, plan: NeuralPlan) -> P
     """A method of the family in its own settings, or in those of the plan where it has none."""
     entry = METHODS.get(spec.name)
     own = entry.settings if isinstance(entry, GradientEntry) else None
-    return PrimalDual(method_arrays(spec, env), settings=own or plan.settings)
+    return PrimalDual(method_arrays(spec, env), settings=own or plan.settings, shared=spec.shared)
 
 
 def _as_unconstrained(spec: MethodSpec) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mccpo.env import Environment
+from mccpo.env import Constraints, Environment
 from mccpo.evaluation import Summary, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Values
@@ -26,7 +26,15 @@ def values_of(env: Environment[Any], played: Episodes, seed: int) -> Values:
         pi_hack=0.0,
         violation_rate=float(played.violates[seed].mean()),
         prerequisite_violation_rate=float(played.unready[seed].sum()) / steps,
+        learning=float(played.learning[seed].mean()),
+        mastered=float(played.mastered[seed].mean()),
     )
+
+
+def mean_worth(env: Environment[Any], played: Episodes) -> Values:
+    """What the policies of the first method are worth on average over seeds; leading axes are methods and seeds."""
+    alone = Episodes(*(np.asarray(values)[0] for values in played))
+    return mean_values([values_of(env, alone, seed) for seed in range(len(alone.ret))])
 
 
 def mean_values(values: Sequence[Values]) -> Values:
@@ -43,6 +51,8 @@ def mean_values(values: Sequence[Values]) -> Values:
         pi_hack=0.0,
         violation_rate=over(lambda worth: worth.violation_rate),
         prerequisite_violation_rate=over(lambda worth: worth.prerequisite_violation_rate),
+        learning=over(lambda worth: worth.learning),
+        mastered=over(lambda worth: worth.mastered),
     )
 
 
@@ -50,7 +60,7 @@ def evaluated(
     policies: PolicySet,
     env: Environment[Any],
     anchor: Values,
-    budgets: Mapping[str, float],
+    constraints: Constraints,
     *,
     episodes: int,
     seed: int,
@@ -60,7 +70,7 @@ def evaluated(
     Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
     """
     played = policies.play(env, episodes=episodes, seed=seed)
-    seeds = [metrics_of(values_of(env, played, at), anchor, env, budgets) for at in range(policies.seeds)]
+    seeds = [metrics_of(values_of(env, played, at), anchor, env, constraints) for at in range(policies.seeds)]
     cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
     if env.estimates_readiness:
         untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))

@@ -22,7 +22,7 @@ from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.mc_cpo.spec import MethodArrays, execute
 from mccpo.policy import masked_softmax, sample
 
-EVALUATION_EPISODES = 200
+EVALUATION_EPISODES = 1000
 """By which tables judge a policy that cannot be judged exactly."""
 
 
@@ -46,8 +46,10 @@ class Moment(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """What a policy did in episodes of its own, one entry an episode. `ret` and `costs` are discounted.
+    """What a policy did in episodes of its own, one entry an episode. `ret`, `costs` and `learning` are discounted.
 
+    `gain` is the mastery gained in truth, where the environment knows it, and `learning` the same with discount;
+    `mastered` is the number of concepts that were mastered in truth when the episode ended.
     `unready` counts the steps that taught what was not ready by the environment's account, `untrue` those that taught
     what the learner was in truth not ready for, where K is an estimate.
     """
@@ -60,6 +62,8 @@ class Episodes(NamedTuple):
     unready: Float[Array, " episodes"]
     untrue: Float[Array, " episodes"]
     length: Float[Array, " episodes"]
+    learning: Float[Array, " episodes"]
+    mastered: Float[Array, " episodes"]
 
 
 class Policy(eqx.Module):
@@ -168,7 +172,15 @@ def account(env: Environment[Any], moment: Moment) -> Episodes:
         unready=counts * step.unready,
         untrue=counts * ~jnp.take_along_axis(ready, moment.action[None], axis=0)[0],
         length=counts,
+        learning=counts * step.gain,
+        mastered=jnp.where(moment.alive & (step.terminated | step.truncated), _mastered(env, step.state), 0.0),
     )
+
+
+def _mastered(env: Environment[Any], state: Any) -> Float[Array, " episodes"] | float:
+    """How many concepts each learner has mastered; 0 where the environment does not count them."""
+    known = jax.vmap(env.mastered, in_axes=-1)(state)
+    return 0.0 if known is None else known
 
 
 def summed(env: Environment[Any], steps: Episodes) -> Episodes:
@@ -183,4 +195,6 @@ def summed(env: Environment[Any], steps: Episodes) -> Episodes:
         unready=steps.unready.sum(axis=0),
         untrue=steps.untrue.sum(axis=0),
         length=steps.length.sum(axis=0),
+        learning=jnp.tensordot(discount, steps.learning, axes=1),
+        mastered=steps.mastered.sum(axis=0),
     )

@@ -18,7 +18,6 @@ from mccpo.policy.arrays import Array, namespace
 from mccpo.policy.network import PolicyNetwork
 
 DENSE = 100  # concepts, up to which a matrix of all pairs is faster than a list of edges
-ROUNDS = 2
 
 Edge: TypeAlias = tuple[int, int]
 Block: TypeAlias = tuple[int, int]
@@ -41,6 +40,7 @@ class GraphPolicyNetwork(PolicyNetwork):
       that no block covers are of the whole learner, and every concept sees them.
     - `fixed`: what is known of each concept once and for all.
     - `hidden`: of each concept, and of all of them together.
+    - `rounds`: how often concepts tell each other of themselves.
 
     The actions are those of the concepts in turn, as many of each; those that are left over are of no concept.
     """
@@ -48,6 +48,7 @@ class GraphPolicyNetwork(PolicyNetwork):
     kind: ClassVar[str] = "graph"
 
     hidden: tuple[int, int] = (16, 32)
+    rounds: int = 2
     concepts: int = 0
     edges: tuple[Edge, ...] = field(default=(), repr=False)
     blocks: tuple[Block, ...] = ()
@@ -64,7 +65,7 @@ class GraphPolicyNetwork(PolicyNetwork):
         node, whole = self.hidden
         inputs = sum(width for _, width in self.blocks) + len(self._rest) + len(self.fixed[0])
         others = self.actions - self.per_concept * self.concepts + self.signals
-        rounds = ((3 * node, node), (node,)) * ROUNDS
+        rounds = ((3 * node, node), (node,)) * self.rounds
         pooled = (whole, node + len(self._rest)), (whole,)
         heads = (node, node + whole), (node,), (self.per_concept, node), (others, whole), (others,)
         return (node, inputs), (node,), *rounds, *pooled, *heads
@@ -78,7 +79,7 @@ class GraphPolicyNetwork(PolicyNetwork):
         batch = features.shape[-1]
         rest = features[self._rest]
         nodes = _relu(_on_nodes(w, self._inputs(features, rest), b))
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             w, b, *layers = layers
             own, before, after = xp.split(_on_nodes(w, nodes), 3)
             nodes = _relu(own + self._gather(before, 1, 0) + self._gather(after, 0, 1) + b[:, None, None])

@@ -78,6 +78,16 @@ class PolicyNetwork:
         parts = namespace(parameters).split(parameters, ends)
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
+    def without_values(
+        self, parameters: Float[np.ndarray, "*runs parameters"], signals: int
+    ) -> Float[np.ndarray, "*runs parameters"]:
+        """The parameters of the same network with value heads for the first `signals` alone: they come last in it."""
+        *trunk, (heads, width), _ = self.shapes
+        kept, whole = heads - (self.signals - signals), sum(int(np.prod(shape)) for shape in trunk)
+        ends = [whole, whole + kept * width, whole + heads * width, whole + heads * width + kept]
+        first, weights, _, biases, _ = np.split(parameters, ends, axis=-1)
+        return np.concatenate([first, weights, biases], axis=-1)
+
     def layers(self, parameters: Float[Array, " parameters"]) -> Layers:
         """The three layers."""
         w1, b1, w2, b2, w3, b3 = self.unpack(parameters)

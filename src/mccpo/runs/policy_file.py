@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,7 +48,7 @@ class StoredPolicies:
     - `actions`: their names, in the order of the policy head.
     - `plain_network`: the network that most methods have here; `network`: the one that the parameters are of, None
       where a rule is followed: see `network_from_json`.
-    - `budgets`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
+    - `budgets`, `floors`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
     - `seed`: the root of the run's random numbers.
     - `method`: the method's name and settings.
     - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
@@ -67,6 +67,7 @@ class StoredPolicies:
     method: Mapping[str, Json]
     parameters: Float[np.ndarray, "seeds parameters"]
     kappa: float | None = None
+    floors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def method_name(self) -> str:
@@ -86,6 +87,7 @@ class StoredPolicies:
             "actions": self.actions,
             "network": self.plain_network,
             "budgets": self.budgets,
+            **({"floors": self.floors} if self.floors else {}),
             "anchor": self.anchor,
             "seed": self.seed,
         }
@@ -228,6 +230,7 @@ def _stored(
         method={key: value for key, value in method.items() if key not in ("network", "kappa")},
         parameters=tensors[f"{name}/{method['name']}"],
         kappa=method.get("kappa"),
+        floors=part.get("floors", {}),
     )
     if stored.parameters.ndim != 2 or stored.parameters.dtype != np.float32 or not len(stored.parameters):
         raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=fix)

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, RequireFlag, Training, TrainingFlags
 from mccpo.errors import InputError
 
 
@@ -22,6 +22,8 @@ def compare(
     ],
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,
+    floor: FloorFlag = None,
+    objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Train and evaluate the methods on an environment, side by side, and write the report.
@@ -35,7 +37,7 @@ def compare(
     for environment in environments:
         if environments.count(environment) > 1:
             raise InputError(f"{environment} is named twice", fix="name each environment once")
-    options = flags.options(curriculum=curriculum, requirements=require or ())
+    options = flags.options(curriculum=curriculum, requirements=require or (), floors=floor or (), objective=objective)
     tables = {environment: partial(experiment.produce, environment) for environment in environments}
     # What is wrong with the first shows as it begins; the others should not wait for its training.
     checks = [partial(experiment.check, environment) for environment in environments[1:]]

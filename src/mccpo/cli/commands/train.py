@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, RequireFlag, Training, TrainingFlags
 from mccpo.errors import InputError
 
 
@@ -25,6 +25,8 @@ def train(
     method: Annotated[str, Parameter(help="What is trained.")] = "mc-cpo",
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,
+    floor: FloorFlag = None,
+    objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Train one method on an environment, and keep its policies to be evaluated, certified and served.
@@ -35,6 +37,6 @@ def train(
 
     if flags.methods is not None:
         raise InputError("train takes one method", fix="name it with --method, or run `mccpo compare`")
-    options = flags.options(curriculum=curriculum, requirements=require or ())
+    options = flags.options(curriculum=curriculum, requirements=require or (), floors=floor or (), objective=objective)
     tables = {environment: partial(experiment.produce, environment, method)}
     perform(f"train-{environment}-{method}", tables, options, flags)

@@ -94,6 +94,12 @@ class BinaryMastery(FiniteEnvironment[BinaryState]):
         known = [name for name, mastered in zip(self.curriculum.concepts, state.K, strict=True) if mastered]
         return f"step {int(state.t) + 1}, knows {', '.join(known) or 'nothing'}"
 
+    def mastered(self, state: BinaryState) -> Float[Array, ...]:
+        return state.K.sum(axis=0).astype(jnp.float32)
+
+    def elapsed(self, state: BinaryState) -> Int[Array, ...]:
+        return state.t
+
     def observe(self, state: BinaryState) -> Observation:
         mastery = state.K.astype(jnp.float32)
         needs_nothing = jnp.ones(self.num_actions - len(self.curriculum), bool)

@@ -89,8 +89,9 @@ class TutorBKT(Tutoring[Latent]):
 
     In 2, η is a tenth where v is not ready by the estimate, in 3 where it is not ready in truth. The tutor is told no
     group: its K starts from K₀ and rises by η whoever the learner is, so it overrates the slow and underrates the fast.
-    K can fall, and the ready set shrink. The gate, engagement, gain, costs and `unready` are all on the estimate; to
-    count what it hides, `truly_ready(state)[action]` says whether every prerequisite is mastered in truth.
+    K can fall, and the ready set shrink. The gate, engagement, costs and `unready` are all on the estimate; to count
+    what it hides, `truly_ready(state)[action]` says whether every prerequisite is mastered in truth. `gain` is the
+    learner's: the chance that this lesson makes it master v in truth, 0 where it has already.
 
     c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets. They price the
     lesson, not the luck of its answer: by the gain that the estimate expects of it, η of what is missing, since the
@@ -145,17 +146,25 @@ class TutorBKT(Tutoring[Latent]):
         K = posterior(lesson.K, correct, guess, slip)
         ready = self.prerequisites_hold(mastered, lesson.concept)
         eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
-        learns = learning < self.slowed(eta, ready)
+        chance = self.slowed(eta, ready)
+        learns = learning < chance
         rate = self.slowed(lesson.rate, lesson.ready)
         after = K + rate * (1 - K)
         return Progress(
             K=after,
             gain=rate * (1 - lesson.K) if self.costs_on == "expected" else after - lesson.K,
-            learnt=after - lesson.K,
+            learnt=jnp.where(mastered[lesson.concept], 0.0, jnp.minimum(chance, 1.0)),
             felt=lesson.K,
             correct=correct,
             latent=Latent(mastered | (lesson.taught & learns), group),
         )
+
+    def knows(self, state: TutorState[Latent]) -> Bool[Array, concepts * batch]:
+        return state.latent.mastered
+
+    @property
+    def gain_bound(self) -> float:
+        return float(min(super().gain_bound * max(group.eta for group in self.groups), 1.0))
 
     def truly_ready(self, state: TutorState[Latent]) -> Bool[Array, " actions"]:
         return self._over_activities(self.curriculum.ready(state.latent.mastered.astype(jnp.float32), self.theta))

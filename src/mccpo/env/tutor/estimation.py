@@ -117,6 +117,20 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     def last_answer(self, state: EstimatedState[LatentT]) -> Bool[Array, ...]:
         return self.env.last_answer(state.learner)
 
+    def mastered(self, state: EstimatedState[LatentT]) -> Float[Array, ...]:
+        return self.env.mastered(state.learner)
+
+    def elapsed(self, state: EstimatedState[LatentT]) -> Int[Array, ...]:
+        return self.env.elapsed(state.learner)
+
+    @property
+    def gain_bound(self) -> float:
+        return self.env.gain_bound
+
+    @property
+    def loss_bound(self) -> float:
+        return self.env.loss_bound
+
     @property
     def hack(self) -> Bool[np.ndarray, " actions"]:
         return self.env.hack

@@ -116,6 +116,18 @@ class PreparedJudge(Tutoring[Practised]):
             latent=after,
         )
 
+    def knows(self, state: TutorState[Practised]) -> Bool[Array, concepts * batch]:
+        chances: Float[Array, concepts * batch] = self.chances(state.latent)
+        return chances >= self.theta
+
+    @property
+    def gain_bound(self) -> float:
+        return self.largest_fall  # from the lowest chance there is to the highest
+
+    @property
+    def loss_bound(self) -> float:
+        return self.largest_fall
+
     def truly_ready(self, state: TutorState[Practised]) -> Bool[Array, " actions"]:
         return self._over_activities(self.curriculum.ready(self.chances(state.latent), self.theta))
 

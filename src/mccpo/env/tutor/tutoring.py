@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.curriculum import Curriculum
-from mccpo.env.concept_graph import ConceptGraph
+from mccpo.env.concept_graph import Beliefs, ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.curricula import chosen_curriculum
 from mccpo.policy import (
@@ -146,12 +146,14 @@ class Tutoring(Environment[TutorState[LatentT]]):
     curriculum: Curriculum = eqx.field(static=True, default=None)
     activities: tuple[Activity, ...] = eqx.field(static=True, default=())
     action_names: tuple[str, ...] = eqx.field(static=True, init=False)
+    beliefs: Beliefs = eqx.field(static=True, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.curriculum = chosen_curriculum(self.curriculum, self.curriculum_seed, self.concepts)
         self.concepts = len(self.curriculum)
         self.activities = chosen_activities(self.activities)
         self.action_names = action_names(self.curriculum.concepts, self.activities)
+        self.beliefs = Beliefs.of(self.concepts, self.eta, self.K0, self.guess, self.slip)
 
     def __check_init__(self) -> None:
         TutorParameters(
@@ -193,7 +195,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     @property
     def concept_graph(self) -> ConceptGraph:
-        return ConceptGraph.of(self.curriculum)
+        return ConceptGraph.of(self.curriculum, self.beliefs)
 
     @property
     def observation_fields(self) -> dict[str, ObservationField]:
@@ -214,6 +216,22 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def last_answer(self, state: TutorState[LatentT]) -> Bool[Array, ...]:
         return state.correct
+
+    def mastered(self, state: TutorState[LatentT]) -> Float[Array, ...]:
+        return self.knows(state).sum(axis=0).astype(jnp.float32)
+
+    def knows(self, state: TutorState[LatentT]) -> Bool[Array, concepts * batch]:
+        """The concepts that the learner has mastered in truth: by K, where it is all there is to know."""
+        return jnp.greater_equal(state.K, self.theta)
+
+    def elapsed(self, state: TutorState[LatentT]) -> Int[Array, ...]:
+        return state.t
+
+    @property
+    def gain_bound(self) -> float:
+        """What the activity that teaches most brings of the concept that is learnt fastest."""
+        steepest = max(activity.gain for activity in self._activities)
+        return float(min(np.max(np.asarray(self.eta)) * steepest, 1.0))
 
     @property
     def prices(self) -> Prices:

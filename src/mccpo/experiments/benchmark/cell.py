@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mccpo.env import describe_environment
+from mccpo.env import Constraints, describe_environment
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.evaluation.policy import metrics_of
@@ -96,7 +96,7 @@ def _row(problem: Problem, trial: Trial, kappa: float) -> Row:
     """Every metric over the seeds that came to something."""
     limits = problem.limits(kappa)
     seeds = [
-        metrics_of(values, problem.reference, problem.test, limits)
+        metrics_of(values, problem.reference, problem.test, Constraints(limits))
         for values in trial.values.get(kappa, [])
         if values is not None
     ]

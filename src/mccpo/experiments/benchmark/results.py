@@ -11,6 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
+from mccpo.env import Constraints
 from mccpo.evaluation import Summary, hypervolume, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
@@ -188,7 +189,9 @@ def _optimum(problem: Problem, kappa: float) -> OptimumRecord | None:
         case Infeasible() as infeasible:
             return OptimumRecord(infeasible=infeasible.what(problem.limits(kappa)))
         case Optimum() as best:
-            return OptimumRecord(metrics_of(best.values, problem.reference, problem.test, problem.limits(kappa)))
+            return OptimumRecord(
+                metrics_of(best.values, problem.reference, problem.test, Constraints(problem.limits(kappa)))
+            )
         case _:
             return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mccpo.env import Constraints
 from mccpo.evaluation.policy import metrics_of, slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -43,7 +44,7 @@ def rows_not_run(environment: str, method: str, kind: str, why: str, protocol: P
 
 def outcome(problem: Problem, kappa: float, values: Values) -> Outcome:
     """What a policy is worth at a κ, absolutely and as shares of what is to be had."""
-    metrics = metrics_of(values, problem.reference, problem.test, problem.limits(kappa))
+    metrics = metrics_of(values, problem.reference, problem.test, Constraints(problem.limits(kappa)))
     best = problem.best_return(kappa)
     return Outcome(
         ret=metrics["return"],

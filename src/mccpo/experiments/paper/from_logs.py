@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from mccpo.env import Constraints
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments import feasibility, measuring
@@ -73,10 +74,11 @@ def _level(
 ) -> tuple[tuple[Setting, Setting], Curves]:
     """What the methods do at one κ, where they were trained and where they are judged by others; and their curves."""
     part, budgets = f"{name} {kappa_text(kappa)}", problem.budgets(kappa, {})
-    trained = measuring.train(problem, options.methods, budgets, part, session)
-    measuring.keep(problem, trained, budgets, part, session)
-    outcome = measuring.watched(problem, trained, budgets)
-    unmet = feasibility.examine(problem, outcome.rows, budgets, part, session)
+    constraints = Constraints(budgets)
+    trained = measuring.train(problem, options.methods, constraints, part, session, kappa)
+    measuring.keep(problem, trained, constraints, part, session)
+    outcome = measuring.watched(problem, trained, constraints)
+    unmet = feasibility.examine(problem, outcome.rows, constraints, part, session)
     stated = paper.rows(name) if name in paper.tables() and kappa == PAPER_KAPPA else {}
     supplement = replace(outcome.supplement(), unmet=unmet)
     here = beside_paper(part, budgets, outcome.rows, stated, supplement=supplement)

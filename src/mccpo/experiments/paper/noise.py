@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from mccpo.env import Estimated, make
+from mccpo.env import Constraints, Estimated, make
 from mccpo.env.tutor import Tutoring
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Welch, welch
@@ -82,7 +82,7 @@ def produce(options: Options, session: Session) -> Produced:
         for kappa in options.kappa or KAPPAS:
             part, budgets = f"{environment} {kappa_text(kappa)}", problem.budgets(kappa, {})
             label, names = f"{part} noise", {f"{part} σ={at:g}": level for at, level in KINDS["sigma"].items()}
-            rows, curves[part] = _evaluated(problem, budgets, options.methods_or(METHODS), label, session)
+            rows, curves[part] = _evaluated(problem, Constraints(budgets), options.methods_or(METHODS), label, session)
             settings += [Setting(name, budgets, rows[level]) for name, level in names.items()]
             parts[label] = next(iter(names))
             noise[part] = _kinds(rows)
@@ -110,16 +110,16 @@ def produce(options: Options, session: Session) -> Produced:
 
 
 def _evaluated(
-    problem: Problem, budgets: dict[str, float], methods: Sequence[str], label: str, session: Session
+    problem: Problem, constraints: Constraints, methods: Sequence[str], label: str, session: Session
 ) -> tuple[dict[Level, Rows], Curves]:
     """The rows of every level, and the training curves."""
     assert isinstance(problem.env, Tutoring)
-    trained = measuring.train(problem, methods, budgets, label, session)
-    measuring.keep(problem, trained, budgets, label, session)
+    trained = measuring.train(problem, methods, constraints, label, session)
+    measuring.keep(problem, trained, constraints, label, session)
     rows: dict[Level, Rows] = {}
     for level in dict.fromkeys(level for levels in KINDS.values() for level in levels.values()):
         env: Estimated[Any] = Estimated(problem.env, **level._asdict())
-        rows[level] = {name: measuring.measured(problem, one, budgets, env) for name, one in trained.items()}
+        rows[level] = {name: measuring.measured(problem, one, constraints, env) for name, one in trained.items()}
     return rows, measuring.curves(problem, trained)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mccpo.env import make
+from mccpo.env import Constraints, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.experiments import measuring
@@ -134,7 +134,7 @@ def _study(environment: str, options: Options, session: Session) -> Study:
     learners += [spec for weights in forms.values() for spec in weights.values()]
     first, *further = budgets
     trained = _train(problem, learners, first, session)
-    rows = {name: measuring.row(problem, one, budgets[first]) for name, one in trained.items()}
+    rows = {name: measuring.row(problem, one, Constraints(budgets[first])) for name, one in trained.items()}
     swept = {form: {weight: rows[spec.name] for weight, spec in forms[form].items()} for form in forms}
     named = {name: swept[name][OWN[name]] if name in forms else rows[name] for name in names}
     ours: dict[float, Row] = {}
@@ -142,14 +142,14 @@ def _study(environment: str, options: Options, session: Session) -> Study:
         ours = {first: named[OURS]}
         for kappa in further:
             one = _train(problem, [method_spec(OURS)], kappa, session)[OURS]
-            ours[kappa] = measuring.row(problem, one, budgets[kappa])
+            ours[kappa] = measuring.row(problem, one, Constraints(budgets[kappa]))
     return Study(environment, problem, budgets, named, swept, ours, measuring.curves(problem, trained))
 
 
 def _train(problem: Problem, learners: list[MethodSpec], kappa: float, session: Session) -> dict[str, Trained]:
-    budgets, label = problem.budgets(kappa, {}), _label(problem.env.name, kappa)
-    trained = measuring.train(problem, learners, budgets, label, session)
-    measuring.keep(problem, trained, budgets, label, session)
+    constraints, label = problem.constraints(kappa, {}), _label(problem.env.name, kappa)
+    trained = measuring.train(problem, learners, constraints, label, session)
+    measuring.keep(problem, trained, constraints, label, session)
     return trained
 
 

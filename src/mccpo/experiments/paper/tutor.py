@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from mccpo.env import make
+from mccpo.env import Constraints, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves, Welch
 from mccpo.experiments import feasibility, measuring
@@ -47,8 +47,8 @@ def produce(environment: str, beside: tuple[str, ...], options: Options, session
         problem = pose_neural(make(part, **options.parameters), options, session)
         for kappa in options.kappa or (KAPPAS if part == environment else KAPPAS[:1]):
             name, budgets = f"{part} {kappa_text(kappa)}", problem.budgets(kappa, {})
-            outcome = measuring.run(problem, options.methods, budgets, name, session)
-            unmet = feasibility.examine(problem, outcome.rows, budgets, name, session)
+            outcome = measuring.run(problem, options.methods, Constraints(budgets), name, session)
+            unmet = feasibility.examine(problem, outcome.rows, Constraints(budgets), name, session)
             with_paper = part == environment and kappa == PAPER_KAPPA and not options.parameters
             stated = paper.rows(part) if with_paper else {}
             supplement = replace(outcome.supplement(), unmet=unmet)

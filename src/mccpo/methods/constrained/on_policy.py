@@ -137,7 +137,7 @@ class OnPolicy(GradientMethod):
         found = appraise(env, network, budgets, self.settings, state.parameters, after, rollout, share)
         episodes = rollout.ended.sum().astype(jnp.float32)
         last = finished(rollout)
-        new = Seen(last.J_c, final_error(env, last), jnp.ones((), jnp.float32))
+        new = Seen(last.J_c, final_error(env, sizes, last), jnp.ones((), jnp.float32))
         seen = jax.tree.map(lambda new, old: jnp.where(episodes > 0, new, old), new, state.seen)
         evidence = Evidence(state.playing, after, rollout, found, seen, episodes)
         fitted, own = self.improve(Context(env, sizes, budgets, state, evidence, improving, share))

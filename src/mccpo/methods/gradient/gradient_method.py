@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from mccpo.env import Environment
 from mccpo.methods.episodes import NetworkPolicy
 from mccpo.methods.gradient import ppo
+from mccpo.methods.gradient.graph_network import shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import PPOState, Progress
 from mccpo.methods.gradient.rollout import Sizes, network_of
@@ -55,6 +56,8 @@ class GradientMethod(eqx.Module):
 
     _: KW_ONLY
     settings: PPOSettings = PPOSettings()
+    shared: bool = eqx.field(static=True, default=False)
+    """Whether concepts share the weights of the network, where concepts are known."""
 
     @abc.abstractmethod
     def playing(self, env: Environment[Any]) -> MethodArrays:
@@ -71,7 +74,7 @@ class GradientMethod(eqx.Module):
 
     def network(self, env: Environment[Any]) -> Network:
         """The network whose parameters are learnt."""
-        return network_of(env)
+        return shared_network_of(env) if self.shared else network_of(env)
 
     @abc.abstractmethod
     def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> Any:
@@ -111,12 +114,13 @@ class PrimalDual(GradientMethod):
         return self.method
 
     def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
-        return ppo.start(env, sizes, key)
+        return ppo.start(env, sizes, self.network(env), key)
 
     def iterate(
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: PPOState, share: Float[Array, ""]
     ) -> tuple[PPOState, Progress]:
-        return ppo.iterate(env, sizes, self.method, budgets, self.settings, state, share)
+        network = self.network(env)
+        return ppo.iterate(env, sizes, self.method, budgets, self.settings, network, state, share)
 
     def prices(self, state: PPOState) -> Float[Array, "*runs costs"]:
         return state.multipliers.value

@@ -30,7 +30,25 @@ class GraphNetwork(GraphPolicyNetwork, Network):
         return jnp.concatenate([part.ravel() for part in parts])
 
 
-def graph_network_of(env: Environment[Any]) -> Network:
+HIDDEN, ROUNDS = (32, 64), 2
+"""Of a network with shared weights: numbers for each concept, and for all of them together."""
+
+
+def shared_network_of(env: Environment[Any]) -> Network:
+    """The network whose weights all concepts share; a plain one where nothing is known of concepts.
+
+    Each concept sees what is known of it once and for all: demand, depth, and what the tutor believes of learning it.
+    """
+    return graph_network_of(env, HIDDEN, ROUNDS, learning=True)
+
+
+def graph_network_of(
+    env: Environment[Any],
+    hidden: tuple[int, int] = GraphPolicyNetwork.hidden,
+    rounds: int = GraphPolicyNetwork.rounds,
+    *,
+    learning: bool = False,
+) -> Network:
     """The network on an environment's curriculum; a plain one where nothing is known of concepts.
 
     Where every learner has a graph of its own, which the policy does not see, concepts tell each other nothing: they
@@ -40,8 +58,10 @@ def graph_network_of(env: Environment[Any]) -> Network:
     graph = env.concept_graph
     if graph is None:
         return Network(*sizes)
-    concepts, fixed = len(graph.demand), tuple(zip(graph.demand, graph.depth, strict=True))
-    return GraphNetwork(*sizes, concepts=concepts, edges=graph.edges, blocks=_blocks(env, concepts), fixed=fixed)
+    concepts, known = len(graph.demand), zip(graph.demand, graph.depth, graph.learning, strict=True)
+    fixed = tuple((demand, depth, *(row if learning else ())) for demand, depth, row in known)
+    blocks = _blocks(env, concepts)
+    return GraphNetwork(*sizes, hidden, rounds, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed)
 
 
 def _blocks(env: Environment[Any], concepts: int) -> tuple[tuple[int, int], ...]:

@@ -14,9 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from mccpo.env import Environment
 from mccpo.methods.episodes import evaluation_episodes
-from mccpo.methods.gradient.rollout import Rollout
-
-FINAL_EPISODES = 1024  # by which a policy is chosen, of a hundred steps each
+from mccpo.methods.gradient.rollout import Rollout, Sizes
 
 
 def as_long(env: Environment[Any], episodes: int) -> int:
@@ -46,6 +44,6 @@ def finished(rollout: Rollout) -> Finished:
     return Finished(count, mean, jnp.sqrt(apart.sum(axis=(0, 2)) / count))
 
 
-def final_error(env: Environment[Any], seen: Finished) -> Float[Array, " costs"]:
+def final_error(env: Environment[Any], sizes: Sizes, seen: Finished) -> Float[Array, " costs"]:
     """The standard error (`error_of`) between choosing and judging the policy of these episodes, by how they differ."""
-    return error_of(seen.spread, as_long(env, FINAL_EPISODES), evaluation_episodes(env))
+    return error_of(seen.spread, as_long(env, sizes.final), evaluation_episodes(env))

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env import Environment
 from mccpo.methods.gradient.gae import appraise
 from mccpo.methods.gradient.network import Network, adam
-from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, network_of, play
+from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, play
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.lagrangian import due_of, priced, reprice
@@ -55,10 +55,10 @@ class Progress(NamedTuple):
     violation_steps: Int[Array, ""]
 
 
-def start(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> PPOState:
+def start(env: Environment[Any], sizes: Sizes, network: Network, key: PRNGKeyArray) -> PPOState:
     """A run before its first iteration."""
     key, weights, learners = jax.random.split(key, 3)
-    parameters = network_of(env).init(weights)
+    parameters = network.init(weights)
     zero = jnp.zeros_like(parameters)
     multipliers = duals.start(len(env.cost_names))
     return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, begin(env, sizes, learners))
@@ -136,17 +136,17 @@ def iterate(
     method: MethodArrays,
     budgets: Budgets,
     settings: PPOSettings,
+    network: Network,
     state: PPOState,
     share: Float[Array, ""],
 ) -> tuple[PPOState, Progress]:
     """One iteration at `share` of training: play, price, learn."""
     key, playing_key, shuffling = jax.random.split(state.key, 3)
-    network = network_of(env)
     now = exploring(method, settings, share)
     playing, rollout = play(env, sizes, now, network, state.parameters, state.playing, playing_key)
-    multipliers = reprice(env, method, budgets, settings, state.multipliers, rollout)
+    multipliers = reprice(env, sizes, method, budgets, settings, state.multipliers, rollout)
     prices = method.shaping + multipliers.value
-    due = due_of(env, budgets, settings, state.playing, rollout)
+    due = due_of(env, sizes, budgets, settings, state.playing, rollout)
     found = appraise(env, network, budgets, settings, state.parameters, playing, rollout, share)
     batch = batch_of(rollout, priced(found.advantages, prices, due), found.targets)
     fitted = Fitted(state.parameters, state.mean, state.square)

@@ -21,15 +21,19 @@ from mccpo.policy import masked_softmax, mix, sample
 
 @dataclass(frozen=True)
 class Sizes:
-    """What fixes the compiled program: how much is played and how it is cut up."""
+    """What fixes the compiled program: how much is played and how it is cut up.
+
+    `final` is how many episodes, of a hundred steps each, choose a run's policy among its finalists.
+    """
 
     environments: int = 32
     rollout: int = 128
     minibatch: int = 128
     epochs: int = 4
+    final: int = 2048
 
     def __post_init__(self) -> None:
-        if min(self.environments, self.rollout, self.minibatch, self.epochs) < 1:
+        if min(self.environments, self.rollout, self.minibatch, self.epochs, self.final) < 1:
             raise InputError(f"a size of {self} is below 1", fix="give whole numbers of at least 1")
         if self.minibatch % self.environments or self.rollout % self.rows:
             raise InputError(

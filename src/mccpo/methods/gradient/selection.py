@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mccpo.env import Environment
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.gradient_method import GradientMethod
-from mccpo.methods.gradient.margin import FINAL_EPISODES, as_long, error_of
+from mccpo.methods.gradient.margin import as_long, error_of
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.multipliers import Budgets
@@ -82,7 +82,7 @@ def advance(
 
 
 def conclude(
-    env: Environment[Any], learner: GradientMethod, budgets: Budgets, state: NeuralState
+    env: Environment[Any], sizes: Sizes, learner: GradientMethod, budgets: Budgets, state: NeuralState
 ) -> Float[Array, " parameters"]:
     """The final policy: the finalist of the best score in episodes of its own, many more than of a look.
 
@@ -96,7 +96,7 @@ def conclude(
 
         def score(one: Any) -> Float[Array, ""]:
             parameters, key = one
-            return scored(env, learner, budgets, caution, parameters, key, as_long(env, FINAL_EPISODES), jnp.zeros(()))
+            return scored(env, learner, budgets, caution, parameters, key, as_long(env, sizes.final), jnp.zeros(()))
 
         return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
 

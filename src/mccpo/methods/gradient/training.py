@@ -9,7 +9,7 @@ Which of a run's policies is its result: see `mccpo.methods.gradient.selection`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,7 +27,7 @@ from mccpo.methods.gradient import selection
 from mccpo.methods.gradient.gradient_method import GradientMethod, PrimalDual
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Progress
-from mccpo.methods.gradient.rollout import Sizes, network_of
+from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.selection import NeuralState
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.multipliers import Budgets, budgets_of
@@ -35,6 +35,8 @@ from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
 
 ITERATIONS = 3  # between two looks by validation
 EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
+LEAST_FINAL = 64  # episodes that choose the policy of the shortest run
+STEPS_A_FINAL = 400  # steps of training for each such episode, until there are as many as sizes allow
 BLOCK = 1000  # episodes of a policy that are judged in one call, between which Ctrl-C is heard
 
 
@@ -53,6 +55,11 @@ class NeuralPlan:
         engine.check_plan(self.seed, steps=self.steps, seeds=self.seeds, validation=self.validation)
 
     @property
+    def program(self) -> Sizes:
+        """The sizes of the program: a short run is not chosen by many more episodes than it is trained by."""
+        return replace(self.sizes, final=min(self.sizes.final, max(LEAST_FINAL, self.steps // STEPS_A_FINAL)))
+
+    @property
     def points(self) -> int:
         return -(-self.steps // (ITERATIONS * self.sizes.steps))
 
@@ -63,7 +70,7 @@ class NeuralPlan:
 
 @dataclass(frozen=True, eq=False)
 class NeuralRuns:
-    """What training gave. Leading axes are methods and seeds; policies are flat parameter vectors of `network_of(env)`.
+    """What training gave. Leading axes are methods and seeds; policies are flat parameter vectors.
 
     `selected` is the policy that validation chose, `last` the averaged one that training ended with.
     """
@@ -93,7 +100,10 @@ def train_neural(
 ) -> NeuralRuns:
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
     engine.check_methods(methods)
-    variants = [Variant(PrimalDual(method_arrays(spec, env), settings=plan.settings), budgets) for spec in methods]
+    variants = [
+        Variant(PrimalDual(method_arrays(spec, env), settings=plan.settings, shared=spec.shared), budgets)
+        for spec in methods
+    ]
     return train_variants(env, variants, plan, resume=resume, after_point=after_point)
 
 
@@ -111,20 +121,24 @@ def train_variants(
     """
     runs = engine.stacked([_Run(one.learner, budgets_of(env, one.budgets)) for one in variants], plan.seeds)
     env = engine.as_arrays(env)
-    first = engine.starts(selection.start, (env, plan.sizes, variants[0].learner), len(variants), plan.seeds, plan.seed)
+    first = engine.starts(
+        selection.start, (env, plan.program, variants[0].learner), len(variants), plan.seeds, plan.seed
+    )
     total = jnp.asarray(plan.iterations, jnp.float32)
-    context = _Context(env, plan.sizes, total, plan.validation)
+    context = _Context(env, plan.program, total, plan.validation)
     begin = engine.begin(_step, context, runs, first, plan.points, resume)
     end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
     chosen = engine.each(_conclude, context, runs, end.states)
     shape = (len(variants), plan.seeds)
+    network = variants[0].learner.network(env)
+    own = 1 + len(env.cost_names) - len(env.floors)  # a policy acts without floors, which only training priced
 
     def split(leaf: Any) -> Any:
         return np.asarray(leaf).reshape(*shape, *leaf.shape[1:])
 
     return NeuralRuns(
-        selected=split(chosen),
-        last=split(end.states.average),
+        selected=network.without_values(split(chosen), own),
+        last=network.without_values(split(end.states.average), own),
         multipliers=split(variants[0].learner.prices(end.states.run)),
         curves=engine.gather(end, shape),
         steps=np.arange(1, plan.points + 1) * ITERATIONS * plan.sizes.steps,
@@ -141,7 +155,11 @@ def evaluate_neural(
 ) -> Episodes:
     """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
     playing = [method_arrays(spec, env) for spec in engine.check_methods(methods)]
-    return evaluate_policies(env, playing, network_of(env), parameters, episodes=episodes, seed=seed)
+    shared = [spec.shared for spec in methods]
+    if len(set(shared)) > 1:
+        raise InputError("the methods have networks of two kinds", fix="evaluate those of each kind by themselves")
+    network = PrimalDual(playing[0], shared=shared[0]).network(env)
+    return evaluate_policies(env, playing, network, parameters, episodes=episodes, seed=seed)
 
 
 def evaluate_policies(
@@ -200,7 +218,7 @@ def _step(context: _Context, run: _Run, state: NeuralState) -> tuple[NeuralState
 
 
 def _conclude(context: _Context, run: _Run, state: NeuralState) -> Float[Array, " parameters"]:
-    return selection.conclude(context.env, run.learner, run.limits, state)
+    return selection.conclude(context.env, context.sizes, run.learner, run.limits, state)
 
 
 @eqx.filter_jit

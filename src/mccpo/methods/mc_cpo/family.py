@@ -65,7 +65,7 @@ def register_family(
 
 def primal_dual(spec: MethodSpec, settings: PPOSettings, env: Environment[Any], setting: Setting) -> GradientMethod:
     """A member of the family on an environment, some of its numbers replaced."""
-    return adjusted(PrimalDual(method_arrays(spec, env), settings=settings), setting)
+    return adjusted(PrimalDual(method_arrays(spec, env), settings=settings, shared=spec.shared), setting)
 
 
 def shaped(spec: MethodSpec, env: Environment[Any], setting: Setting) -> GradientMethod:

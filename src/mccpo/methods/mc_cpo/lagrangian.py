@@ -12,7 +12,7 @@ from mccpo.env import Environment
 from mccpo.methods.gradient.gae import standard
 from mccpo.methods.gradient.ledger import expected_costs
 from mccpo.methods.gradient.margin import final_error, finished
-from mccpo.methods.gradient.rollout import Playing, Rollout
+from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo import multipliers as duals
 from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
@@ -27,11 +27,12 @@ def aim_of(budgets: Budgets, settings: PPOSettings, error: Float[Array, " costs"
     `error` is the standard error by which its policy will be judged (`mccpo.methods.gradient.margin`).
     """
     margin = settings.aside * settings.caution * error
-    return budgets._replace(limit=jnp.maximum(0.0, budgets.limit * (1.0 - settings.tighten) - margin))
+    return budgets._replace(limit=jnp.maximum(budgets.least, budgets.tightened(settings.tighten) - margin))
 
 
 def reprice(
     env: Environment[Any],
+    sizes: Sizes,
     method: MethodArrays,
     budgets: Budgets,
     settings: PPOSettings,
@@ -40,7 +41,7 @@ def reprice(
 ) -> Multipliers:
     """The multipliers after this iteration's finished episodes; without any they stay as they are."""
     seen = finished(rollout)
-    aim = aim_of(budgets, settings, final_error(env, seen))
+    aim = aim_of(budgets, settings, final_error(env, sizes, seen))
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
     step_size, chance = settings.step_size * method.constrained, seen.spread / jnp.sqrt(seen.episodes)
     moved = duals.update(rule, multipliers, aim, seen.J_c, step_size, price_unit(env, budgets), chance)
@@ -65,14 +66,14 @@ def priced(
 
 
 def due_of(
-    env: Environment[Any], budgets: Budgets, settings: PPOSettings, before: Playing, rollout: Rollout
+    env: Environment[Any], sizes: Sizes, budgets: Budgets, settings: PPOSettings, before: Playing, rollout: Rollout
 ) -> Float[Array, "time costs batch"]:
     """What of its price each cost has at every step: more in an episode that will exceed the budget, less in others.
 
     The optimum under budgets for the mean has one price for all; on the way to it, one that follows the episode asks
     for savings first where most is spent. All of it is due where no episode ended, by which the aim is known.
     """
-    aim = aim_of(budgets, settings, final_error(env, finished(rollout))).limit
+    aim = aim_of(budgets, settings, final_error(env, sizes, finished(rollout))).limit
     expected = expected_costs(env, budgets, before, rollout)
     excess = (budgets.active / budgets.scale)[:, None] * (expected - aim[:, None])
     due = jnp.clip(1.0 + settings.follow * excess, 0.0, DEAREST)

@@ -12,8 +12,8 @@ from mccpo.methods.mc_cpo.tabular import TabularSettings
 from mccpo.methods.registry import Setting
 
 FRONTIER_RATE = 0.1
-MC_CPO = MethodSpec("mc-cpo", masked=True, constrained=True, frontier_rate=FRONTIER_RATE)
-MC_CPO_PAPER = replace(MC_CPO, name="mc-cpo-paper")
+MC_CPO = MethodSpec("mc-cpo", masked=True, shared=True, constrained=True, frontier_rate=FRONTIER_RATE)
+MC_CPO_PAPER = replace(MC_CPO, name="mc-cpo-paper", shared=False)
 
 _SEARCH: tuple[Setting, ...] = (
     {},

@@ -47,7 +47,7 @@ class Multipliers(NamedTuple):
 
 
 class Budgets(NamedTuple):
-    """Budgets as arrays over all costs; where a cost carries none, `active` is 0.
+    """Budgets as arrays over all costs; where a cost carries none, `active` is 0. A floor is a budget below 0.
 
     `scale` is what its errors are relative to, `bound` the largest value of a cost in one step.
     """
@@ -59,18 +59,32 @@ class Budgets(NamedTuple):
     reward_bound: Float[Array, ""]
 
     @property
+    def least(self) -> Float[Array, " costs"]:
+        """The least that may be asked for: nothing of a cost, of a floor as much as can be reached."""
+        return jnp.where(self.limit < 0, -self.scale, 0.0)
+
+    def tightened(self, share: Float[Array, ""] | float) -> Float[Array, " costs"]:
+        """Limits that ask for so much more: a budget is lower by this share of it, a floor higher."""
+        return self.limit * (1.0 - jnp.sign(self.limit) * share)
+
+    @property
     def unit(self) -> Float[Array, " costs"]:
         """The price at which the largest cost of a step weighs as much as the largest reward."""
         return self.reward_bound / jnp.where(self.bound > 0, self.bound, 1.0)  # a cost that is always 0 has any price
 
 
 def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
-    """Budgets by name as arrays in the order of the environment's costs."""
+    """Budgets and floors by name as arrays in the order of the environment's costs, where a floor is one below 0.
+
+    A budget's errors are relative to itself, a floor's to what can be reached: that is the range a policy can move in.
+    """
     check_budgets(env.cost_names, budgets)
     limit = np.array([budgets.get(name, np.inf) for name in env.cost_names])
     active = np.isfinite(limit)
-    floor = 0.01 * env.cost_bounds * env.discounted_horizon
-    most = np.maximum(np.where(active, limit, 0.0), floor)
+    slight = 0.01 * env.cost_bounds * env.discounted_horizon
+    reach = np.array([env.floors.get(name, 0.0) for name in env.cost_names])
+    most = np.maximum(np.where(active, limit, 0.0), np.where(reach > 0, reach, slight))
+    limit = np.where(reach > 0, -limit, limit)
     scale = np.where(active & (most > 0), most, 1.0)
     arrays = (np.where(active, limit, 0.0), scale, active, env.cost_bounds, env.reward_bound)
     return Budgets(*(jnp.asarray(array, jnp.float32) for array in arrays))

@@ -23,11 +23,13 @@ _FILTERS = tuple(FILTERS)
 class MethodSpec:
     """A method in words: what a user names, and what a table's row stands for.
 
-    `filter` "environment" is the rule by which the environment's authors filter: see `Environment.filter`.
+    `shared` is whether concepts share the weights of its network. `filter` "environment" is the rule by which the
+    environment's authors filter: see `Environment.filter`.
     """
 
     name: str
     masked: bool = False
+    shared: bool = False
     engagement: float = 1.0
     progress: float = 0.0
     shaping: Mapping[str, float] = field(default_factory=dict)

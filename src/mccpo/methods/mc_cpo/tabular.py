@@ -244,7 +244,7 @@ def learn(
     alpha = settings.alpha * ramp * elapsed**-settings.alpha_decay
     beta = settings.beta * elapsed**-settings.beta_decay * method.constrained
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
-    aim = budgets._replace(limit=budgets.limit * (1.0 - settings.tighten))
+    aim = budgets._replace(limit=budgets.tightened(settings.tighten))
     averaging = jnp.where(state.update >= average_from, 1.0, 0.0)
     # Divided by the total price, a growing multiplier turns the direction of the step rather than lengthening it.
     direction = found.gradient / (budgets.reward_bound + (state.multipliers.value * budgets.bound).sum())

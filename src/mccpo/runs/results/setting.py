@@ -18,6 +18,7 @@ class Setting:
     """One table of methods and metrics.
 
     - `name`: empty for the only setting of a table.
+    - `floors`: what learning and engagement must reach at least.
     - `optimum`: the metrics of the exact optimum under the budgets; empty where it is not known.
     - `paper`, `verdicts`: the paper's numbers, and how ours stand to them.
     - `supplement`: what there is beyond the rows.
@@ -32,6 +33,7 @@ class Setting:
     verdicts: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
     supplement: Supplement = field(default_factory=Supplement)
     tradeoff: TradeOff | None = None
+    floors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -46,6 +48,7 @@ class Setting:
         """The setting as JSON values; its name is that of the entry it goes under."""
         return {
             "budgets": dict(self.budgets),
+            **({"floors": dict(self.floors)} if self.floors else {}),
             "rows": cells_as_json(self.rows),
             "optimum": dict(self.optimum) or None,
             "paper": cells_as_json(self.paper),
@@ -67,6 +70,7 @@ class Setting:
             verdicts=parse_cells(entries.get("verdicts"), f"{where}: verdicts", Verdict.parse),
             supplement=Supplement.parse(entries, where),
             tradeoff=None if alone else TradeOff.parse(entries, where),
+            floors=as_numbers(entries.get("floors"), f"{where}: floors"),
         )
         if not setting.rows and setting.supplement.unmet is None:  # where nothing can be met, there is nothing to train
             raise InputError(f"{where} has no rows", fix="give the results of at least one method")
