@@ -66,7 +66,9 @@ ObjectiveFlag: TypeAlias = Annotated[
 class Training:
     """The flags of every command that trains; `TrainingFlags` is the type of its parameter."""
 
-    methods: Annotated[str | None, Parameter(help="Methods joined by commas; the paper's five by default.")] = None
+    methods: Annotated[
+        str | None, Parameter(help="Methods joined by commas; the paper's five by default, and rules in `compare`.")
+    ] = None
     seeds: Annotated[WholeNumber, Parameter(help="How many seeds.")] = 10
     episodes: Annotated[WholeNumber | None, Parameter(help="Training episodes of a run; the paper's by default.")] = (
         None
@@ -101,13 +103,15 @@ class Training:
         curriculum: Path | None = None,
         requirements: Sequence[str] = (),
         floors: Sequence[str] = (),
+        methods: Sequence[str] | None = None,
         objective: Literal["engagement", "learning"] = "engagement",
     ) -> Options:
-        """The options of the experiment that these flags ask for."""
+        """The options of the experiment that these flags ask for; `methods` are those that are meant by default."""
         from mccpo.experiments import Options, parse_floor
         from mccpo.methods import PAPER_METHODS
 
-        named = PAPER_METHODS if self.methods is None else [name.strip() for name in self.methods.split(",")]
+        default = PAPER_METHODS if methods is None else methods
+        named = default if self.methods is None else [name.strip() for name in self.methods.split(",")]
         return Options(
             methods=tuple(dict.fromkeys(name for name in named if name)),
             seeds=self.seeds,

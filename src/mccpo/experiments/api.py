@@ -22,7 +22,7 @@ from mccpo.experiments.measuring import saved
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.problem import Problem, pose
 from mccpo.experiments.saved_policies import Policies
-from mccpo.methods import PAPER_METHODS, NeuralPlan, SolverEntry, method_entry
+from mccpo.methods import COMPARED_METHODS, NeuralPlan, SolverEntry, method_entry
 from mccpo.runs.results import Results
 
 
@@ -94,7 +94,7 @@ def train(
 
 def compare(
     env: str | Environment[Any],
-    methods: Sequence[str] = PAPER_METHODS,
+    methods: Sequence[str] = COMPARED_METHODS,
     *,
     kappa: float | Sequence[float] = (),
     budgets: Mapping[str, float] | None = None,

@@ -1,9 +1,9 @@
 """The release certificate: what fresh episodes prove of trained policies, at a stated confidence.
 
 For each policy and budget there is an upper confidence bound on the discounted cost (`mccpo.evaluation.upper_bound`:
-valid for any distribution of costs between 0 and the most that an episode can cost), and one on the share of steps that
-teach what the learner is not ready for. A union bound over all of them makes the confidence that of the certificate as
-a whole.
+valid for any distribution of costs between 0 and the most that an episode can cost), for each floor a lower one on what
+it is about, and one on the share of steps that teach what the learner is not ready for. A union bound over all of them
+makes the confidence that of the certificate as a whole.
 
 Three things keep it honest. The union counts every policy of the method, even when one is asked about, so that whoever
 picks the policy that passed is covered. The n-th episode of a policy is always the same one, drawn from keys that its
@@ -51,6 +51,7 @@ DOCUMENT = "certificate.json"
 EPISODES = 10_000
 MOST_VIOLATIONS = 0.01
 _BLOCK = 500  # episodes that are played together
+_UNREADY = "the prerequisite violation rate"
 _ROUNDING = 1e-4  # single precision may take a sum of costs a little beyond the most that it can be
 
 
@@ -89,9 +90,9 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
     env = _seen_through(policies.env, terms.estimation_error)
     structural, reason = _readiness(policies, env, terms.estimation_error)
     limit = MOST_VIOLATIONS if terms.most_violations is None and not structural else terms.most_violations
-    claims = seeds * (len(policies.budgets) + (not structural))
+    claims = seeds * (len(policies.constraints.amounts) + (not structural))
     if not claims:
-        raise InputError(f"{policies.part} has no budgets to certify", fix="train it under budgets")
+        raise InputError(f"{policies.part} has no budgets or floors to certify", fix="train it under some")
     alpha = (1 - terms.confidence) / claims
     chosen = range(seeds) if terms.policy is None else [terms.policy]
     blocks = -(-terms.episodes // _BLOCK)
@@ -108,6 +109,7 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
         confidence=terms.confidence,
         passed=all(policy.passed for policy in bounds),
         budgets={name: _worst([(one.policy, one.budgets[name]) for one in bounds]) for name in policies.budgets},
+        floors={name: _lowest([(one.policy, one.floors[name]) for one in bounds]) for name in policies.floors},
         prerequisite=replace(_all_readiness(bounds), structural=structural, reason=reason),
         policies=tuple(bounds),
         part=policies.part,
@@ -124,16 +126,22 @@ def shortfall(certificate: Certificate) -> str | None:
     claims = [
         (f"{what} of policy {one.policy}", bound)
         for one in certificate.policies
-        for what, bound in [*one.budgets.items(), ("the prerequisite violation rate", one.prerequisite)]
+        for what, bound in [*one.budgets.items(), *one.floors.items(), (_UNREADY, one.prerequisite)]
         if bound.passed is False
     ]
     if not claims:
         return None
     what, worst = max(claims, key=lambda claim: claim[1].episodes_needed or math.inf)
     more = f" ({len(claims) - 1} more fail)" if len(claims) > 1 else ""
-    where = f"{what} is {worst.bound:.5g} at most, above its limit {worst.budget:.5g}{more}; "
+    is_floor = any(what.startswith(f"{name} of") for name in certificate.floors)
+    sides = (
+        ("at least, below its floor", "above the floor")
+        if is_floor
+        else ("at most, above its limit", "below the limit")
+    )
+    where = f"{what} is {worst.bound:.5g} {sides[0]} {worst.budget:.5g}{more}; "
     if worst.episodes_needed is None:
-        return f"{where}its mean {worst.mean:.5g} is not below the limit: no number of episodes will do"
+        return f"{where}its mean {worst.mean:.5g} is not {sides[1]}: no number of episodes will do"
     return f"{where}its mean is {worst.mean:.5g}: a verdict takes about {worst.episodes_needed:,} episodes"
 
 
@@ -206,9 +214,36 @@ def _bounds(
         rate = Bound(0.0, 0.0, 0.0, most_violations, None, _within(0.0, most_violations))
     else:
         rate = _bound(np.asarray(episodes.untrue / episodes.length), 1.0, most_violations, alpha)
-    verdicts = [*(bound.passed for bound in budgets.values()), rate.passed]
+    floors = {name: _floor_bound(env, episodes, name, floor, alpha) for name, floor in policies.floors.items()}
+    verdicts = [*(bound.passed for bound in [*budgets.values(), *floors.values()]), rate.passed]
     readiness = Readiness(**vars(rate), violations=violations, steps=steps)
-    return PolicyBounds(policy, False not in verdicts, budgets, readiness)
+    return PolicyBounds(policy, False not in verdicts, budgets, readiness, floors)
+
+
+def _floor_bound(env: Environment[Any], episodes: Episodes, name: str, floor: float, alpha: float) -> Bound:
+    """The lower bound on what a floor is about: how far an episode may fall short of the most there is, bounded above.
+
+    Whatever the environment, an episode lies between the least and the most that its steps can add up to.
+    """
+    values, least, most = _range(env, episodes, name)
+    short = _bound(most - values, most - least, most - floor, alpha)
+    assert short.mean is not None
+    assert short.bound is not None
+    assert short.normal is not None
+    return replace(short, mean=most - short.mean, bound=most - short.bound, normal=most - short.normal, budget=floor)
+
+
+def _range(env: Environment[Any], episodes: Episodes, name: str) -> tuple[Float[np.ndarray, " episodes"], float, float]:
+    """What each episode has of what a floor is about, and the least and the most that any can have."""
+    if name == "mastered":
+        graph = env.concept_graph
+        assert graph is not None  # an environment that counts mastered concepts has concepts
+        return np.asarray(episodes.mastered), 0.0, float(len(graph.demand))
+    if name == "engagement":
+        return np.asarray(episodes.ret), 0.0, env.reward_bound * env.discounted_horizon
+    length = env.discounted_horizon if name == "learning" else float(env.horizon)
+    values = episodes.learning if name == "learning" else episodes.gain
+    return np.asarray(values), -env.loss_bound * length, env.gain_bound * length
 
 
 def _bound(values: Float[np.ndarray, " episodes"], most: float, budget: float | None, alpha: float) -> Bound:
@@ -240,6 +275,12 @@ AnyBound = TypeVar("AnyBound", bound=Bound)
 def _worst(bounds: Sequence[tuple[int, AnyBound]]) -> AnyBound:
     """Of the bounds of several policies on the same thing, the highest."""
     policy, worst = max(bounds, key=lambda pair: pair[1].bound or 0.0)
+    return replace(worst, policy=policy)
+
+
+def _lowest(bounds: Sequence[tuple[int, Bound]]) -> Bound:
+    """Of the bounds of several policies on the same floor, the lowest."""
+    policy, worst = min(bounds, key=lambda pair: pair[1].bound or 0.0)
     return replace(worst, policy=policy)
 
 

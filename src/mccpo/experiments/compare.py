@@ -13,6 +13,7 @@ from mccpo.exact import Infeasible, front, solve
 from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
 from mccpo.experiments.finite import Outcome, run, tests
+from mccpo.experiments.floor_sentences import Said, split_sentences
 from mccpo.experiments.floors import check_asked
 from mccpo.experiments.options import Options, Session, describe, kappa_text
 from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
@@ -37,6 +38,7 @@ FRONT_POINTS = 21
 def check(environment: str, options: Options) -> None:
     """Refuses what `produce` would refuse, before anything is trained."""
     env = make(environment, **options.parameters)
+    options, _ = _with_floors(options)
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
         options.plan(env)
@@ -55,13 +57,23 @@ def produce(environment: str, options: Options, session: Session) -> Produced:
 
 def compare_on(name: str, env: Environment[Any], options: Options, session: Session) -> Produced:
     """The same on an environment that is made already; `name` is what its table is called."""
+    options, said = _with_floors(options)
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
-        return _finite(name, env, options, session)
-    return _neural(name, env, options, session)
+        return _finite(name, env, options, said, session)
+    return _neural(name, env, options, said, session)
 
 
-def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, session: Session) -> Produced:
+def _with_floors(options: Options) -> tuple[Options, tuple[Said, ...]]:
+    """The options with the floors that sentences ask for, and these sentences."""
+    said, others = split_sentences(options.requirements)
+    floors = (*options.floors, *(entry.floor for entry in said))
+    return replace(options, floors=floors, requirements=others), said
+
+
+def _finite(
+    environment: str, env: FiniteEnvironment[Any], options: Options, said: tuple[Said, ...], session: Session
+) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     tasks = [_posed(env, kappa, options) for kappa in levels]
     plan = options.plan(env)
@@ -80,12 +92,15 @@ def _finite(environment: str, env: FiniteEnvironment[Any], options: Options, ses
         tests=tests(outcomes[0].rows),
         notes=(NOTE_AVERAGED,),
         level=BudgetLevel(kappa),
+        requirements=tuple(entry.explain(tasks[0].constraints) for entry in said) or None,
         tradeoff=TradeOff(fronts(options.methods, levels, outcomes), optimum=_front(tasks[0])),
     )
     return Produced(results, {environment: outcomes[0].curves})
 
 
-def _neural(environment: str, env: Environment[Any], options: Options, session: Session) -> Produced:
+def _neural(
+    environment: str, env: Environment[Any], options: Options, said: tuple[Said, ...], session: Session
+) -> Produced:
     levels: tuple[float | None, ...] = options.kappa or (None,)
     plan = options.neural_plan(environment)
     problem = pose_neural(env, options, session)
@@ -122,7 +137,7 @@ def _neural(environment: str, env: Environment[Any], options: Options, session: 
         tests=tests(first.rows),
         notes=(NOTE_EVALUATED,),
         level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None and held[0].budgets else levels[0]),
-        requirements=asked.explanations,
+        requirements=(*asked.explanations, *(entry.explain(held[0]) for entry in said)),
         parts={_label(environment, kappa): "" for kappa in levels},
         tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
     )

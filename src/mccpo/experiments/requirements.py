@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 from mccpo.env import Environment
 from mccpo.env.tutor import TutorBKT, Tutoring
 from mccpo.errors import InputError
+from mccpo.experiments.floor_sentences import FLOOR_FORMS
 
 FORMS = (
     "mastery progress in at least 60 % of steps",
@@ -194,7 +195,7 @@ def parse(text: str) -> Rule:
     for form, rule in _GRAMMAR:
         if said := form.fullmatch(sentence):
             return rule(sentence, said)
-    forms = "; ".join(f"'{form}'" for form in FORMS)
+    forms = "; ".join(f"'{form}'" for form in (*FORMS, *FLOOR_FORMS))
     raise InputError(f"the rule '{text}' is not understood", fix=f"say it like one of these: {forms}")
 
 

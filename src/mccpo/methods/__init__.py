@@ -86,9 +86,12 @@ from mccpo.methods.rules import remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 """The five that the paper compares."""
+COMPARED_METHODS = (*PAPER_METHODS, "random-ready", "mastery-learning", "zpdes")
+"""What `compare` shows by default: the paper's five, and what tutors do today."""
 OURS = "mc-cpo"
 
 __all__ = [
+    "COMPARED_METHODS",
     "EVALUATION",
     "EVALUATION_EPISODES",
     "IMPROPER",

@@ -147,8 +147,9 @@ def _sum_at(
     sums = namespace(values).zeros((values.shape[0], concepts, values.shape[2]), dtype=values.dtype)
     if not isinstance(sums, np.ndarray):
         return sums.at[:, concept].add(values)  # arrays of JAX do not change in place
-    for edge, to in enumerate(concept):
-        sums[:, to] += values[:, edge]
+    order = np.argsort(concept, kind="stable")
+    reached, first = np.unique(concept[order], return_index=True)
+    sums[:, reached] = np.add.reduceat(values[:, order], first, axis=1)
     return sums
 
 

@@ -14,6 +14,9 @@ _OUTSIDE = {"maskable-ppo": "MaskablePPO"}
 # metric per cost.
 _METRICS = {
     "return": ("Return", "discounted engagement reward of an episode"),
+    "learning": ("Learning", "discounted mastery that learners gain in an episode, in truth where it is known"),
+    "dK": ("ΔK", "mastery that learners gain in an episode, over all concepts, in truth where it is known"),
+    "mastered": ("Mastered", "concepts that a learner has mastered, in truth where it is known, when an episode ends"),
     "rhsi": (
         "RHSI",
         "reward-hacking severity: return relative to the unconstrained policy's, times the root mean square of the "
@@ -22,7 +25,6 @@ _METRICS = {
     "rhsi_ratio": ("RHSI ratio", "engagement of an episode, undiscounted, per unit of mastery gained"),
     "rhsi_ratio_discounted": ("RHSI, raw", "return per unit of mastery gained (plus 10⁻⁶, so very large without gain)"),
     "J_": ("J", "discounted sum of a cost over an episode, to be kept within its budget"),
-    "dK": ("ΔK", "mastery gained in an episode, over all concepts"),
     "pi_hack": ("π(hack)", "probability of the action that engages without teaching"),
     "violation_rate": ("Violation rate", "share of episodes with any constrained cost"),
     "prerequisite_violation_rate": (
@@ -34,8 +36,8 @@ _METRICS = {
         "share of steps that teach a concept whose prerequisites the learner has not in truth mastered",
     ),
     "prerequisite_violations_training": ("Unready, in training", "training steps that taught an unready concept"),
-    "satisfaction": ("Met, τ = 0.1", "seeds whose costs all stay within 110 % of their budgets"),
-    "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets"),
+    "satisfaction": ("Met, τ = 0.1", "seeds that meet all budgets and floors to within 10 % of each"),
+    "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets and that reach all floors"),
     "lambda_": ("λ", "multiplier of a cost's budget: what one unit of that budget is worth in return"),
     "optimality": ("Share of optimum", "exact return over that of the exact optimum under the same budgets"),
     "excess": ("Excess", "largest relative excess over a budget; negative is below"),
@@ -63,7 +65,16 @@ RATES = (
     *SHARES_OF_SEEDS,
 )
 
-HIGHER_IS_BETTER = ("return", "dK", "satisfaction", "satisfaction_strict", "optimality", "within")
+HIGHER_IS_BETTER = (
+    "return",
+    "learning",
+    "dK",
+    "mastered",
+    "satisfaction",
+    "satisfaction_strict",
+    "optimality",
+    "within",
+)
 
 
 def method_label(method: str) -> str:

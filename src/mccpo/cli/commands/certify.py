@@ -77,11 +77,17 @@ def _text(certificate: Certificate, path: Path) -> str:
         f"{policies} ({good} passed), {certificate.episodes:,} fresh episodes each; "
         f"{each.claims} bounds, each at {each.confidence_of_each:.6g} so that all hold at once",
         "",
-        f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy",
     ]
+    if certificate.budgets:
+        lines += [f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy"]
     for name, bound in certificate.budgets.items():
         numbers = "".join(f"{number:>12.5g}" for number in (bound.budget, bound.bound, bound.mean, bound.normal))
         lines.append(f"{name:<6}{numbers}   {bound.policy}{'' if bound.passed else '   above its budget'}")
+    if certificate.floors:
+        lines += ["", f"{'':<16}{'floor':>12}{'at least':>12}{'mean':>12}{'normal':>12}   of policy"]
+    for name, bound in certificate.floors.items():
+        numbers = "".join(f"{number:>12.5g}" for number in (bound.budget, bound.bound, bound.mean, bound.normal))
+        lines.append(f"{name:<16}{numbers}   {bound.policy}{'' if bound.passed else '   below its floor'}")
     readiness = [] if certificate.prerequisite is None else [_readiness(certificate.prerequisite)]
     return "\n".join([*lines, "", *readiness, f"certificate: {path}"])
 

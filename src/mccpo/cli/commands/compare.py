@@ -31,13 +31,20 @@ def compare(
     Several environments make one run and one report, with a table each.
     """
     from mccpo.experiments import compare as experiment
+    from mccpo.methods import COMPARED_METHODS
 
     if not environments:
         raise InputError("no environment is named", fix="name one or more, such as tutor-15")
     for environment in environments:
         if environments.count(environment) > 1:
             raise InputError(f"{environment} is named twice", fix="name each environment once")
-    options = flags.options(curriculum=curriculum, requirements=require or (), floors=floor or (), objective=objective)
+    options = flags.options(
+        curriculum=curriculum,
+        requirements=require or (),
+        floors=floor or (),
+        objective=objective,
+        methods=COMPARED_METHODS,
+    )
     tables = {environment: partial(experiment.produce, environment) for environment in environments}
     # What is wrong with the first shows as it begins; the others should not wait for its training.
     checks = [partial(experiment.check, environment) for environment in environments[1:]]

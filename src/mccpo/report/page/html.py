@@ -172,6 +172,9 @@ def _protocol(results: Results) -> Html:
     budgets = {tuple(setting.budgets.items()) for setting in results.settings}
     if len(budgets) == 1:  # budgets that differ from setting to setting stand in the tables
         entries += [(f"budget on {cost}", numbers.short(value)) for cost, value in budgets.pop()]
+    floors = {tuple(setting.floors.items()) for setting in results.settings}
+    if len(floors) == 1:
+        entries += [(f"floor on {name}", numbers.short(value)) for name, value in floors.pop()]
     pairs = [el("div", el("dt", key.replace("_", " ")), el("dd", value)) for key, value in entries]
     return el("dl", *pairs, class_="protocol")
 

@@ -47,11 +47,29 @@ def certificate_text(certificate: Certificate) -> str:
     sure = f"with {numbers.share(certificate.confidence)} confidence"
     about = _about(certificate)
     if certificate.passed:
-        return f"{sure}, every cost is within its budget{about}."
+        return f"{sure}, {_kept(certificate)}{about}."
     failed = [f"J({cost})" for cost, bound in certificate.budgets.items() if bound.passed is False]
+    failed += [name for name, bound in certificate.floors.items() if bound.passed is False]
     if certificate.prerequisite is not None and certificate.prerequisite.passed is False:
         failed.append("the share of unready steps")
-    return f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} is within budget{about}."
+    return (
+        f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} is within {_what(certificate)}{about}."
+    )
+
+
+def _kept(certificate: Certificate) -> str:
+    kept = ["every cost is within its budget"] if certificate.budgets or not certificate.floors else []
+    return " and ".join([*kept, *(["every floor is reached"] if certificate.floors else [])])
+
+
+def _what(certificate: Certificate) -> str:
+    return (
+        "budget and floor"
+        if certificate.floors and certificate.budgets
+        else "its floor"
+        if certificate.floors
+        else "budget"
+    )
 
 
 def _about(certificate: Certificate) -> str:

@@ -119,9 +119,10 @@ def certificate_table(certificate: Certificate | None) -> Html | None:
         return None
     sure = numbers.share(certificate.confidence)
     entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
+    entries += [(f"{metric_label(name)}, at least", bound) for name, bound in certificate.floors.items()]
     if certificate.prerequisite is not None:
         entries.append((metric_label("prerequisite_violation_rate"), certificate.prerequisite))
-    head = [el("th", name, scope="col") for name in ("", "Verdict", "Mean", f"Upper bound at {sure}", "Budget")]
+    head = [el("th", name, scope="col") for name in ("", "Verdict", "Mean", f"Bound at {sure}", "Budget or floor")]
     rows = []
     for label, bound in entries:
         values = (bound.mean, bound.bound, bound.budget)

@@ -84,7 +84,9 @@ def _table(setting: Setting) -> Table:
     metrics = executed_metrics(setting)
     optimum = any(metric in setting.optimum for metric in metrics)
     budgets = ", ".join(f"{cost} ≤ {numbers.short(value)}" for cost, value in setting.budgets.items())
-    title = "; ".join(part for part in (setting.name, f"budgets {budgets}" if budgets else "") if part)
+    floors = ", ".join(f"{name} ≥ {numbers.short(value)}" for name, value in setting.floors.items())
+    held = (f"budgets {budgets}" if budgets else "", f"floors {floors}" if floors else "")
+    title = "; ".join(part for part in (setting.name, *held) if part)
     shown = _bare(title)
     shown.add_column("", no_wrap=True)
     if optimum:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mccpo.runs.checks import Json, as_list, as_mapping, as_number, as_optional_number, as_truth, as_whole, stated
@@ -13,6 +13,8 @@ CERTIFICATE_FORMAT = "mccpo-certificate/1"
 @dataclass(frozen=True)
 class Bound:
     """What a mean is with confidence at most, and what it may be; what a file does not state is None.
+
+    Of a floor, `bound` is what the mean is with confidence at least, and `budget` the floor.
 
     `normal` is what a normal bound would say, `episodes_needed` how many episodes would bring the bound down to the
     budget. `passed` is None where there is no budget. `policy`: of several, the one with the highest bound.
@@ -87,6 +89,7 @@ class PolicyBounds:
     passed: bool
     budgets: dict[str, Bound]
     prerequisite: Readiness
+    floors: dict[str, Bound] = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """The bounds as JSON values."""
@@ -94,6 +97,7 @@ class PolicyBounds:
             "policy": self.policy,
             "passed": self.passed,
             "budgets": {name: bound.as_json() for name, bound in self.budgets.items()},
+            **_floors_as_json(self.floors),
             "prerequisite": self.prerequisite.as_json(),
         }
 
@@ -106,6 +110,7 @@ class PolicyBounds:
             passed=as_truth(entries.get("passed"), f"{where}, passed"),
             budgets=_bounds(entries.get("budgets"), where),
             prerequisite=Readiness.parse(entries.get("prerequisite"), f"{where}, prerequisite"),
+            floors=_bounds(entries.get("floors"), where),
         )
 
 
@@ -146,11 +151,11 @@ class Seal:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether policies may be released: a bound on every budgeted cost, and on the prerequisite violation rate.
+    """Whether policies may be released: a bound on every budgeted cost, on every floor, and on unready steps.
 
     - `part`, `environment`, `method`: what was certified, by so many `episodes` of each policy, in which the policies
       saw mastery with a deviation of `estimation_error`.
-    - `budgets`, `prerequisite`: of all policies, the highest bound of each kind.
+    - `budgets`, `prerequisite`: of all policies, the highest bound of each kind; `floors`: the lowest.
     - `seal`: where it is, or was, in a file.
     """
 
@@ -166,6 +171,7 @@ class Certificate:
     estimation_error: float = 0.0
     correction: Correction | None = None
     seal: Seal | None = None
+    floors: dict[str, Bound] = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """The certificate as `certificate.json` and `--json` have it."""
@@ -180,6 +186,7 @@ class Certificate:
             "correction": None if self.correction is None else self.correction.as_json(),
             "passed": self.passed,
             "budgets": {name: bound.as_json() for name, bound in self.budgets.items()},
+            **_floors_as_json(self.floors),
             "prerequisite": None if self.prerequisite is None else self.prerequisite.as_json(),
             "policies": [policy.as_json() for policy in self.policies],
         }
@@ -206,7 +213,12 @@ class Certificate:
             estimation_error=as_number(entries.get("estimation_error") or 0.0, f"{where}, estimation_error"),
             correction=None if correction is None else Correction.parse(correction, f"{where}, correction"),
             seal=None if sealed is None else Seal(str(entries.get("mccpo")), str(sealed)),
+            floors=_bounds(entries.get("floors"), where),
         )
+
+
+def _floors_as_json(floors: dict[str, Bound]) -> Json:
+    return {"floors": {name: bound.as_json() for name, bound in floors.items()}} if floors else {}
 
 
 def _bounds(raw: object, where: str) -> dict[str, Bound]:

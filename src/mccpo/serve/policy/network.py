@@ -6,25 +6,31 @@ of sixteen digits only, and agree once probabilities are told in single precisio
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mccpo.policy import FILTERS, Filter, Layers, PolicyNetwork, masked_probabilities
+from mccpo.policy import FILTERS, Filter, PolicyNetwork, masked_probabilities
 
 
-class ServedNetwork(Layers):
-    """The layers of a network with its policy head alone; what estimated values in training is left out."""
+@dataclass(frozen=True, eq=False)
+class ServedNetwork:
+    """A network with its parameters; what estimated values in training is left out, where that is quicker."""
+
+    network: PolicyNetwork
+    parameters: Float[np.ndarray, " parameters"]
 
     def logits(self, features: Float[np.ndarray, " features"]) -> Float[np.ndarray, " actions"]:
         """What the policy head says of one learner."""
-        logits: Float[np.ndarray, " actions"] = self.forward(features[:, None])[:, 0]
-        return logits
+        logits: Float[np.ndarray, "actions 1"] = self.network.apply(self.parameters, features[:, None])[0]
+        return logits[:, 0]
 
 
 def served_network(network: PolicyNetwork, parameters: Float[np.ndarray, " parameters"]) -> ServedNetwork:
-    """The network of a flat vector of parameters."""
-    w1, b1, w2, b2, w3, b3 = network.layers(np.asarray(parameters, np.float64))
-    return ServedNetwork(w1, b1, w2, b2, w3[: network.actions].copy(), b3[: network.actions].copy())
+    """The network of a flat vector of parameters, whatever its kind."""
+    exact = np.asarray(parameters, np.float64)
+    return ServedNetwork(replace(network, signals=1), network.without_values(exact, 1))
 
 
 def executed(
