@@ -41,6 +41,7 @@ class GraphPolicyNetwork(PolicyNetwork):
     - `fixed`: what is known of each concept once and for all.
     - `hidden`: of each concept, and of all of them together.
     - `rounds`: how often concepts tell each other of themselves.
+    - `sees_neighbours`: whether each concept also sees the mean features of its prerequisites, and of what needs it.
 
     The actions are those of the concepts in turn, as many of each; those that are left over are of no concept.
     """
@@ -49,6 +50,7 @@ class GraphPolicyNetwork(PolicyNetwork):
 
     hidden: tuple[int, int] = (16, 32)
     rounds: int = 2
+    sees_neighbours: bool = False
     concepts: int = 0
     edges: tuple[Edge, ...] = field(default=(), repr=False)
     blocks: tuple[Block, ...] = ()
@@ -63,7 +65,8 @@ class GraphPolicyNetwork(PolicyNetwork):
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shapes of the weights and biases, in the order of the flat vector."""
         node, whole = self.hidden
-        inputs = sum(width for _, width in self.blocks) + len(self._rest) + len(self.fixed[0])
+        own = sum(width for _, width in self.blocks)
+        inputs = own * (3 if self.sees_neighbours else 1) + len(self._rest) + len(self.fixed[0])
         others = self.actions - self.per_concept * self.concepts + self.signals
         rounds = ((3 * node, node), (node,)) * self.rounds
         pooled = (whole, node + len(self._rest)), (whole,)
@@ -103,6 +106,9 @@ class GraphPolicyNetwork(PolicyNetwork):
             features[first : first + self.concepts * width].reshape(self.concepts, width, batch).swapaxes(0, 1)
             for first, width in self.blocks
         ]
+        if self.sees_neighbours:
+            seen = xp.concatenate(own)
+            own = [seen, self._gather(seen, 1, 0), self._gather(seen, 0, 1)]
         fixed = xp.asarray(self.fixed, dtype=features.dtype).T[:, :, None]
         shape = (self.concepts, batch)
         return xp.concatenate(

@@ -30,7 +30,7 @@ class GraphNetwork(GraphPolicyNetwork, Network):
         return jnp.concatenate([part.ravel() for part in parts])
 
 
-HIDDEN, ROUNDS = (32, 64), 2
+HIDDEN, ROUNDS = (16, 32), 0
 """Of a network with shared weights: numbers for each concept, and for all of them together."""
 
 
@@ -39,7 +39,7 @@ def shared_network_of(env: Environment[Any]) -> Network:
 
     Each concept sees what is known of it once and for all: demand, depth, and what the tutor believes of learning it.
     """
-    return graph_network_of(env, HIDDEN, ROUNDS, learning=True)
+    return graph_network_of(env, HIDDEN, ROUNDS, shared=True)
 
 
 def graph_network_of(
@@ -47,7 +47,7 @@ def graph_network_of(
     hidden: tuple[int, int] = GraphPolicyNetwork.hidden,
     rounds: int = GraphPolicyNetwork.rounds,
     *,
-    learning: bool = False,
+    shared: bool = False,
 ) -> Network:
     """The network on an environment's curriculum; a plain one where nothing is known of concepts.
 
@@ -59,9 +59,9 @@ def graph_network_of(
     if graph is None:
         return Network(*sizes)
     concepts, known = len(graph.demand), zip(graph.demand, graph.depth, graph.learning, strict=True)
-    fixed = tuple((demand, depth, *(row if learning else ())) for demand, depth, row in known)
+    fixed = tuple((demand, depth, *(row if shared else ())) for demand, depth, row in known)
     blocks = _blocks(env, concepts)
-    return GraphNetwork(*sizes, hidden, rounds, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed)
+    return GraphNetwork(*sizes, hidden, rounds, shared, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed)
 
 
 def _blocks(env: Environment[Any], concepts: int) -> tuple[tuple[int, int], ...]:
