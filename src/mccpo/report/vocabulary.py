@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mccpo.errors import InputError
-from mccpo.methods import METHODS
+from mccpo.methods import METHODS, RuleEntry
 
 _OUTSIDE = {"maskable-ppo": "MaskablePPO"}
 """Agents from elsewhere that published results name; every method of ours has its label in the registry."""
@@ -99,6 +99,11 @@ def _label(method: str) -> str:
     except InputError:  # its package is broken, or gone since
         entry = None
     return _OUTSIDE.get(method, method) if entry is None else entry.label
+
+
+def is_rule(method: str) -> bool:
+    """Whether a method follows a rule, as most tutors do today; an unknown one does not."""
+    return method in METHODS.registered and isinstance(METHODS[method], RuleEntry)
 
 
 def split_weight(method: str) -> tuple[str, str]:

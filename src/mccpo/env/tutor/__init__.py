@@ -5,6 +5,7 @@ from mccpo.env.tutor.curricula import core, profile_curriculum
 from mccpo.env.tutor.cut import cut
 from mccpo.env.tutor.estimation import Estimated, EstimatedState
 from mccpo.env.tutor.families import RandomCurricula
+from mccpo.env.tutor.fractions import Fractions, fractions_curriculum
 from mccpo.env.tutor.goal import TutorGoal
 from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
@@ -18,6 +19,7 @@ __all__ = [
     "Activity",
     "Estimated",
     "EstimatedState",
+    "Fractions",
     "Group",
     "Latent",
     "Lesson",
@@ -34,6 +36,7 @@ __all__ = [
     "Tutoring",
     "core",
     "cut",
+    "fractions_curriculum",
     "posterior",
     "profile_curriculum",
 ]

@@ -61,7 +61,9 @@ def graph_network_of(
     concepts, known = len(graph.demand), zip(graph.demand, graph.depth, graph.learning, strict=True)
     fixed = tuple((demand, depth, *(row if shared else ())) for demand, depth, row in known)
     blocks = _blocks(env, concepts)
-    return GraphNetwork(*sizes, hidden, rounds, shared, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed)
+    return GraphNetwork(
+        *sizes, hidden, rounds, shared, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed
+    )
 
 
 def _blocks(env: Environment[Any], concepts: int) -> tuple[tuple[int, int], ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from mccpo.report import numbers
-from mccpo.report.vocabulary import VERDICTS, method_label
+from mccpo.report.vocabulary import VERDICTS, is_rule, method_label
 from mccpo.runs.results import Results, Setting
 
 OUR_METHOD = "mc-cpo"
+ANCHOR = "unconstrained"
 _WHOLE = 1.0 - 1e-6  # the share of the optimum from which on the rest is rounding
 
 
@@ -47,7 +48,7 @@ def _one(setting: Setting) -> str:
     text = ", ".join(clauses)
     if met is not None:
         text += f"{',' if len(clauses) > 1 else ''} and meets {_budgets(setting)} in {met[0]} of {met[1]} seeds{met[2]}"
-    return f"{text}{_other(setting, method)}."
+    return f"{text}{_other(setting, method)}.{_teaching(setting, method)}"
 
 
 def _several(settings: tuple[Setting, ...]) -> str:
@@ -99,7 +100,28 @@ def _met(setting: Setting, method: str) -> tuple[int, int, str] | None:
 
 
 def _budgets(setting: Setting) -> str:
-    return f"all {len(setting.budgets)} budgets" if len(setting.budgets) > 1 else "its budget"
+    kinds = (("budget", len(setting.budgets)), ("floor", len(setting.floors)))
+    named = [f"all {count} {kind}s" if count > 1 else f"its {kind}" for kind, count in kinds if count]
+    return " and ".join(named) or "its budget"
+
+
+def _teaching(setting: Setting, method: str) -> str:
+    """What learners gain, against the tutor that only pleases and against what tutors do today; empty if unknown."""
+    free = setting.rows.get(ANCHOR, {})
+    row = setting.rows[method]
+    if method == ANCHOR or not {"dK", "return"} <= set(free) or "dK" not in row or not free["return"].mean > 0:
+        return ""
+    ours, theirs = row["dK"].mean, free["dK"].mean
+    mastered = f" and end with {row['mastered'].mean:.3g} concepts mastered" if "mastered" in row else ""
+    more = f", {ours / theirs:.2g} times what the unconstrained tutor teaches" if theirs > 0 else ""
+    kept = numbers.share(row["return"].mean / free["return"].mean)
+    text = f" Learners gain {ours:.3g} (ΔK){mastered}{more}, at {kept} of its engagement."
+    rules = {name: cells for name, cells in setting.rows.items() if is_rule(name) and {"dK", "return"} <= set(cells)}
+    beside = ", ".join(
+        f"{method_label(name)} {cells['dK'].mean:.3g} at {numbers.share(cells['return'].mean / free['return'].mean)}"
+        for name, cells in rules.items()
+    )
+    return f"{text} Beside it: {beside}." if beside else text
 
 
 def _other(setting: Setting, method: str) -> str:
