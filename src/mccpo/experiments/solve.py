@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mccpo.env import FiniteEnvironment
-from mccpo.exact import FiniteModel, Infeasible, Optimum, enumerate_model, front, occupancy, solve
+from mccpo.env import FiniteEnvironment, Objective
+from mccpo.exact import FiniteModel, Infeasible, Optimum, enumerate_model, front, most, occupancy, solve
+from mccpo.experiments.floors import Floor, check_asked
 
 _NEGLIGIBLE = 1e-9  # chances and visits below this are what the solver leaves of 0
 
@@ -52,10 +53,12 @@ class Solution:
     conflict: Infeasible | None = None
     policy: tuple[Visited, ...] = ()
     front: tuple[Point, ...] | None = None
+    floors: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The solution as `--json` prints it."""
         asked = {"environment": self.environment, "states": self.states, "budgets": self.budgets}
+        asked |= {"floors": self.floors} if self.floors else {}
         if self.optimum is None:
             return {**asked, "feasible": False, **({} if self.conflict is None else vars(self.conflict))}
         policy = [state.as_json() for state in self.policy]
@@ -69,20 +72,28 @@ def solution(
     name: str,
     budgets: Mapping[str, float],
     kappa: float | None = None,
+    floors: Sequence[Floor] = (),
+    objective: Objective = "engagement",
     cost: str | None = None,
     points: int = 21,
 ) -> Solution:
-    """Solves an environment under budgets; a κ sets those that are not given, and a `cost` asks for its front."""
+    """Solves an environment under budgets and floors.
+
+    A κ sets the budgets that are not given, and a `cost` asks for its front.
+    """
     model = enumerate_model(env)
+    check_asked(floors, env)
     limits = {**({} if kappa is None else _shares(model, kappa)), **budgets}
-    optimum = solve(model, limits)
+    least = {floor.name: floor.amount({floor.name: most(model, floor.name)}) for floor in floors}
+    optimum = solve(model, limits, floors=least, objective=objective)
     if isinstance(optimum, Infeasible):
-        return Solution(name, model.num_states, limits, None, optimum)
+        return Solution(name, model.num_states, limits, None, optimum, floors=least)
     traced = None
     if cost is not None:
         steps = front(model, cost, budgets=limits, points=points)
         traced = tuple(_point(step, budget) for budget, step in steps)
-    return Solution(name, model.num_states, limits, _point(optimum), policy=_visited(env, model, optimum), front=traced)
+    visited = _visited(env, model, optimum)
+    return Solution(name, model.num_states, limits, _point(optimum), policy=visited, front=traced, floors=least)
 
 
 def _shares(model: FiniteModel, kappa: float) -> dict[str, float]:
@@ -96,7 +107,9 @@ def _point(optimum: Optimum, budget: float | None = None) -> Point:
     metrics = {
         "return": values.ret,
         **{f"J_{name}": cost for name, cost in values.costs.items()},
+        "learning": values.learning,
         "dK": values.gain,
+        "mastered": values.mastered,
         "pi_hack": values.pi_hack,
         "violation_rate": values.violation_rate,
     }

@@ -23,16 +23,18 @@ def solve(
     *,
     budget: flags.BudgetFlag = None,
     kappa: Annotated[float | None, Parameter(help="Budgets as a share of the unconstrained costs.")] = None,
+    floor: flags.FloorFlag = None,
+    objective: flags.ObjectiveFlag = "engagement",
     front: Annotated[str | None, Parameter(help="Also trace the front over the budget of this cost.")] = None,
     points: Annotated[WholeNumber, Parameter(help="Points of the front.")] = 21,
     set: flags.SetFlag = None,
     curriculum: flags.CurriculumFlag = None,
     json: JsonFlag = False,
 ) -> None:
-    """Find the exact optimum of a finite environment under budgets: its value, multipliers, policy and front.
+    """Find the exact optimum of a finite environment under budgets and floors: its value, multipliers and policy.
 
-    Without --budget or --kappa the optimum is unconstrained. Budgets that no policy meets exit 3, with the smallest
-    conflicting set, the least that each cost can reach and the scaling that would do.
+    Without --budget, --kappa or --floor the optimum is unconstrained. What no policy meets exits 3, with the smallest
+    conflicting set, what each of it can reach by itself, and what would do.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ def solve(
         gate, chain or random-finite.
     """
     from mccpo.env import FiniteEnvironment, make
+    from mccpo.experiments import parse_floor
     from mccpo.experiments import solve as experiment
 
     env = make(environment, **flags.environment_parameters(set, curriculum))
@@ -50,18 +53,31 @@ def solve(
     budgets = parse_pairs(budget or [], "--budget", number)
     if kappa is not None and not 0 < kappa < float("inf"):
         raise InputError(f"--kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.5")
-    solved = experiment.solution(env, name=environment, budgets=budgets, kappa=kappa, cost=front, points=points)
+    if front is not None and (floor or objective != "engagement"):
+        raise InputError("--front goes with budgets alone", fix="leave --floor and --objective out")
+    solved = experiment.solution(
+        env,
+        name=environment,
+        budgets=budgets,
+        kappa=kappa,
+        floors=[parse_floor(text) for text in floor or ()],
+        objective=objective,
+        cost=front,
+        points=points,
+    )
     emit(solved.as_json(), as_json=json, text=lambda: _text(solved, front))
     if solved.optimum is None:
-        raise GateFailed("the budgets cannot be met")
+        raise GateFailed("the budgets and floors cannot be met" if solved.floors else "the budgets cannot be met")
 
 
 def _text(solved: experiment.Solution, front: str | None) -> str:
     if solved.conflict is not None:
-        return f"{solved.conflict.what(solved.budgets)}; {solved.conflict.fix()}"
+        return f"{solved.conflict.what(solved.budgets, solved.floors)}; {solved.conflict.fix()}"
     assert solved.optimum is not None  # where there is no conflict
     asked = ", ".join(f"{name} ≤ {limit:g}" for name, limit in solved.budgets.items()) or "none"
-    lines = [f"{solved.environment}: {solved.states} states, budgets: {asked}"]
+    least = ", ".join(f"{name} ≥ {floor:g}" for name, floor in solved.floors.items())
+    held = f"budgets: {asked}" + (f", floors: {least}" if least else "")
+    lines = [f"{solved.environment}: {solved.states} states, {held}"]
     lines += [f"  {name:<15} {value:.6g}" for name, value in solved.optimum.metrics.items()]
     lines += [f"  {'lambda_' + name:<15} {value:.6g}" for name, value in solved.optimum.multipliers.items()]
     lines.append("optimal policy, where it goes most:")
