@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from mccpo.curriculum import Curriculum
 from mccpo.policy import PerConcept
@@ -19,9 +20,15 @@ class Beliefs:
 
     @staticmethod
     def of(concepts: int, *parameters: PerConcept) -> Beliefs:
-        """Parameters that each concept has of its own or shares with all; 0 for one that does not fit."""
-        fitting = [np.asarray(each, float) if np.shape(each) in ((), (concepts,)) else 0.0 for each in parameters]
-        columns = [np.broadcast_to(each, concepts) for each in fitting]
+        """Parameters that each concept has of its own or shares with all; 0 for one that is no such numbers."""
+
+        def column(each: PerConcept) -> Float[np.ndarray, " concepts"]:
+            try:
+                return np.broadcast_to(np.asarray(each, float), concepts)
+            except (TypeError, ValueError):  # which the environment refuses in words of its own
+                return np.zeros(concepts)
+
+        columns = [column(each) for each in parameters]
         return Beliefs(tuple(map(tuple, np.stack(columns, axis=1).tolist())))
 
 

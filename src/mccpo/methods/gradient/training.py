@@ -100,6 +100,7 @@ def train_neural(
 ) -> NeuralRuns:
     """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
     engine.check_methods(methods)
+    _of_one_kind(methods)
     variants = [
         Variant(PrimalDual(method_arrays(spec, env), settings=plan.settings, shared=spec.shared), budgets)
         for spec in methods
@@ -155,11 +156,16 @@ def evaluate_neural(
 ) -> Episodes:
     """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
     playing = [method_arrays(spec, env) for spec in engine.check_methods(methods)]
-    shared = [spec.shared for spec in methods]
-    if len(set(shared)) > 1:
-        raise InputError("the methods have networks of two kinds", fix="evaluate those of each kind by themselves")
-    network = PrimalDual(playing[0], shared=shared[0]).network(env)
+    network = PrimalDual(playing[0], shared=_of_one_kind(methods)).network(env)
     return evaluate_policies(env, playing, network, parameters, episodes=episodes, seed=seed)
+
+
+def _of_one_kind(methods: Sequence[MethodSpec]) -> bool:
+    """Whether the networks of methods share weights between concepts; refused where some do and some do not."""
+    kinds = {spec.shared for spec in methods}
+    if len(kinds) > 1:
+        raise InputError("the methods have networks of two kinds", fix="take those of each kind by themselves")
+    return kinds.pop()
 
 
 def evaluate_policies(
