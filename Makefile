@@ -5,11 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
+# What the demo compares: the tutor that only pleases, ours, and what tutors do today.
+DEMO := unconstrained,mc-cpo,random-ready,mastery-learning,zpdes
+
 .PHONY: demo test test-all check quick test-browser lint types layers docs requirements clean
 
 demo: $(READY)
-	$(BIN)/mccpo compare tutor-15 --seeds 4
-	@echo "serve the policy it has just trained: $(BIN)/mccpo serve $$(ls -td runs/compare-tutor-15* | head -n 1)"
+	$(BIN)/mccpo compare fractions --floor learning=0.8 --seeds 4 --steps 400000 --methods $(DEMO)
+	$(BIN)/mccpo compare fractions --kappa 0.9 --seeds 4 --steps 400000 --methods unconstrained,mc-cpo
+	@echo "serve the policy that teaches: $(BIN)/mccpo serve $$(ls -td runs/compare-fractions* | sed -n 2p)"
 
 # Checks and tests beside each other: the first are one process, which leaves a core idle.
 test: $(READY)

@@ -83,7 +83,7 @@ class Diagnosis:
             what=self.verdict.what(self.budgets),
             fix=self.verdict.fix(),
             steps=self.minimisers.steps,
-            **asdict(self.verdict),
+            **{name: value for name, value in asdict(self.verdict).items() if name != "most"},  # which floors have
         )
 
 

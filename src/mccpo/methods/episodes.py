@@ -22,7 +22,7 @@ from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.mc_cpo.spec import MethodArrays, execute
 from mccpo.policy import masked_softmax, sample
 
-EVALUATION_EPISODES = 1000
+EVALUATION_EPISODES = 2000
 """By which tables judge a policy that cannot be judged exactly."""
 
 

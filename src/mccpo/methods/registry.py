@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -106,11 +106,19 @@ class SolverEntry(MethodEntry):
     kind: Kind = field(default="solver", init=False)
 
 
-def register_method(*, label: str, variant: bool = False) -> Callable[[ClassT], ClassT]:
-    """Registers a class under its `name`: a `GradientMethod` or a `Policy`, whose docstring is its page."""
+def register_method(*, label: str, variant: bool = False, also_shared: bool = False) -> Callable[[ClassT], ClassT]:
+    """Registers a class under its `name`: a `GradientMethod` or a `Policy`, whose docstring is its page.
+
+    With `also_shared`, the same method with MC-CPO's network is registered beside it, as `NAME-shared`: what a method
+    gains by the network is then not taken for its own.
+    """
 
     def enter(method: ClassT) -> ClassT:
-        add(entry_of(method, method.name, label, variant=variant))  # type: ignore[attr-defined]  # both kinds have one
+        entry = entry_of(method, method.name, label, variant=variant)  # type: ignore[attr-defined]  # both kinds have one
+        add(entry)
+        if also_shared:
+            assert isinstance(entry, GradientEntry)
+            add(_with_shared_network(entry))
         return method
 
     return enter
@@ -143,6 +151,19 @@ def entry_of(method: type, name: str, label: str | None = None, *, variant: bool
         numbers={own.name: own.default for own in fields(method) if isinstance(own.default, float)},
         variant=variant,
     )
+
+
+def _with_shared_network(entry: GradientEntry) -> GradientEntry:
+    """The same method with weights shared between concepts."""
+    about = (
+        f"{entry.label} with the network of MC-CPO, whose weights all concepts share; all else is as in `{entry.name}`."
+    )
+
+    def build(env: Environment[Any], setting: Setting) -> GradientMethod:
+        return replace(entry.build(env, setting), shared=True)
+
+    name, label = f"{entry.name}-shared", f"{entry.label}, shared network"
+    return replace(entry, name=name, label=label, about=about, build=build, variant=True)
 
 
 def method_names(*, variants: bool = True, others: bool = True) -> list[str]:

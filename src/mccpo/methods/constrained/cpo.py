@@ -42,7 +42,7 @@ class CPOOwn(NamedTuple):
     seen: Float[Array, ""]
 
 
-@register_method(label="CPO")
+@register_method(label="CPO", also_shared=True)
 class CPO(OnPolicy):
     """Constrained policy optimisation: a natural-gradient step within a trust region, every budget linearised.
 

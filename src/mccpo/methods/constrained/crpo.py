@@ -25,7 +25,7 @@ class Alternatives(NamedTuple):
     aims: Float[Array, "rows signals batch"]
 
 
-@register_method(label="CRPO")
+@register_method(label="CRPO", also_shared=True)
 class CRPO(OnPolicy):
     """Constraint-rectified policy optimisation: steps for the reward, or against one cost, and no multiplier.
 

@@ -28,7 +28,7 @@ class Known(NamedTuple):
     old: Float[Array, "rows actions batch"]
 
 
-@register_method(label="FOCOPS")
+@register_method(label="FOCOPS", also_shared=True)
 class FOCOPS(OnPolicy):
     """First-order constrained optimisation in policy space.
 

@@ -18,7 +18,7 @@ from mccpo.methods.registry import register_method
 FURTHEST = 1.0  # that the border of the feasible region may be moved, in budgets
 
 
-@register_method(label="FPI")
+@register_method(label="FPI", also_shared=True)
 class FPI(OnPolicy):
     """Feasible policy iteration: a feasibility function parts the states in two, and each region has its own aim.
 

@@ -25,7 +25,7 @@ class Penalised(NamedTuple):
     costs: Float[Array, "rows costs batch"]
 
 
-@register_method(label="P3O")
+@register_method(label="P3O", also_shared=True)
 class P3O(OnPolicy):
     """Penalised proximal policy optimisation: an exact penalty in place of multipliers.
 

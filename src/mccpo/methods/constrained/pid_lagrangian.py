@@ -45,7 +45,7 @@ def pid_update(gains: Gains, state: PIDState, error: Float[Array, " costs"]) -> 
     return PIDState(value, integral, smoothed)
 
 
-@register_method(label="PID-Lagrangian")
+@register_method(label="PID-Lagrangian", also_shared=True)
 class PIDLagrangian(OnPolicy):
     """PPO with a PID multiplier.
 

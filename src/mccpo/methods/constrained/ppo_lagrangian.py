@@ -14,7 +14,7 @@ from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.registry import register_method
 
 
-@register_method(label="PPO-Lagrangian")
+@register_method(label="PPO-Lagrangian", also_shared=True)
 class PPOLagrangian(OnPolicy):
     """PPO-Lagrangian as it is commonly implemented.
 

@@ -16,7 +16,7 @@ from mccpo.methods.mc_cpo.lagrangian import price_unit
 from mccpo.methods.registry import register_method
 
 
-@register_method(label="RCPO")
+@register_method(label="RCPO", also_shared=True)
 class RCPO(OnPolicy):
     """Reward-constrained policy optimisation: an actor–critic of the penalised reward under slowly moving prices.
 

@@ -30,7 +30,7 @@ class Sizes:
     rollout: int = 128
     minibatch: int = 128
     epochs: int = 4
-    final: int = 2048
+    final: int = 4096
 
     def __post_init__(self) -> None:
         if min(self.environments, self.rollout, self.minibatch, self.epochs, self.final) < 1:

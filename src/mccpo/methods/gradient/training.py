@@ -36,7 +36,7 @@ from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
 ITERATIONS = 3  # between two looks by validation
 EVALUATION = 2**31 - 1  # folded into the root key for the episodes that judge, where seeds of runs are small numbers
 LEAST_FINAL = 64  # episodes that choose the policy of the shortest run
-STEPS_A_FINAL = 400  # steps of training for each such episode, until there are as many as sizes allow
+STEPS_A_FINAL = 250  # steps of training for each such episode, until there are as many as sizes allow
 BLOCK = 1000  # episodes of a policy that are judged in one call, between which Ctrl-C is heard
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from mccpo.evaluation import Curves
-from mccpo.report.figures import outcomes, robustness, tradeoff, training
+from mccpo.report.figures import outcomes, plane, robustness, tradeoff, training
 from mccpo.report.figures.behaviour import behaviour
 from mccpo.report.figures.panels import Group
 from mccpo.runs.results import Results, Setting
@@ -29,9 +29,13 @@ def galleries(results: Results, curves: Mapping[str, Curves], name: str) -> list
     names = (f"{name}f{number}" for number in count(1))
     first, *rest = results.settings
     reached, does, trained = _of_setting(first, curves.get(first.name), names)
-    whole = [tradeoff.front(results, names), behaviour(results.supplement.behaviour, names)]
+    learnt, *whole = [
+        plane.plane(results, names),
+        tradeoff.front(results, names),
+        behaviour(results.supplement.behaviour, names),
+    ]
     noise = robustness.noise(results.noise or {}, names)
-    shown = [Gallery("", _drawn([outcomes.sweep(results, names), reached, *whole, does, *noise, *trained]))]
+    shown = [Gallery("", _drawn([learnt, outcomes.sweep(results, names), reached, *whole, does, *noise, *trained]))]
     for setting in rest:
         if setting.name in curves or setting.supplement.behaviour:  # of the others, the tables say all there is
             reached, does, trained = _of_setting(setting, curves.get(setting.name), names)
