@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mccpo.env import FiniteEnvironment, PreparedJudge, RandomCurricula, environment_entry, make, registered
+from mccpo.env import FiniteEnvironment, PreparedJudge, RandomCurricula, TutorBKT, environment_entry, make, registered
 from mccpo.errors import InputError
 
 EPISODES = 64
@@ -189,7 +189,10 @@ def test_an_unready_concept_can_be_taught_and_is_counted(env, episodes):
 
 
 def test_gain_is_the_mastery_gained(env, episodes):
-    states, _, steps = episodes
+    states, actions, steps = episodes
+    if isinstance(env, TutorBKT):
+        _gain_is_the_chance_to_master(env, states, actions, steps)
+        return
 
     def mastery(state):
         # Of a judge, what the learner can do in truth; the tutor's estimate K is not what it goes by.
@@ -200,6 +203,43 @@ def test_gain_is_the_mastery_gained(env, episodes):
     gained = (mastery(steps.state) - mastery(states)).sum(axis=-1)
     np.testing.assert_allclose(steps.gain, gained, atol=1e-6)
     assert (gained > 0).any()
+
+
+def _gain_is_the_chance_to_master(env, states, actions, steps):
+    """Where mastery is an estimate: the chance that the lesson makes this learner master its concept in truth."""
+    offered = env.activities or (None,)
+    concept = np.minimum(actions // len(offered), len(env.curriculum) - 1)
+    known = states.latent.mastered
+    ready = (known | ~env.curriculum.prerequisites.dense[concept]).all(axis=-1)
+    pace = np.array([group.eta for group in env.groups])[states.latent.group]
+    rate = pace * np.broadcast_to(np.asarray(env.eta), len(env.curriculum))[concept]
+    if env.activities:
+        rate = rate * np.array([activity.gain for activity in offered])[actions % len(offered)]
+    learns = (actions != env.noop) & ~np.take_along_axis(known, concept[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(steps.gain, learns * rate * np.where(ready, 1.0, env.unready_gain), atol=1e-6)
+    learnt = (steps.state.latent.mastered & ~known).sum()
+    assert abs(learnt - steps.gain.sum()) < 4 * np.sqrt((steps.gain * (1 - steps.gain)).sum())
+    assert learnt > 0
+
+
+def test_no_step_gains_or_loses_more_than_its_bound(env, episodes):
+    gain = episodes[2].gain
+    assert gain.max() <= env.gain_bound + 1e-6
+    assert gain.min() >= -env.loss_bound - 1e-6
+    assert env.gain_bound <= 1
+
+
+def test_mastered_concepts_and_elapsed_steps_are_counted(env, episodes):
+    states, _, steps = episodes
+    count, elapsed = jax.jit(jax.vmap(jax.vmap(lambda state: (env.mastered(state), env.elapsed(state)))))(states)
+    np.testing.assert_array_equal(elapsed, np.broadcast_to(np.arange(env.horizon), elapsed.shape))
+    if isinstance(env, TutorBKT):
+        known = states.latent.mastered
+    elif isinstance(env, PreparedJudge):
+        known = np.asarray(jax.jit(jax.vmap(jax.vmap(env.chances)))(states.latent)) >= env.theta
+    else:
+        known = states.K >= env.theta
+    np.testing.assert_array_equal(count, known.sum(axis=-1))
 
 
 def test_numbers_and_states_are_inverse_to_each_other(finite, episodes):

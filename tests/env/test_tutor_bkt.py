@@ -94,10 +94,33 @@ def test_the_environment_keeps_that_estimate(random_lessons):
             K[v] = textbook(K[v], steps.state.correct[learner, t], guess=0.2, slip=0.1)
             K[v] += 0.08 * (1.0 if ready else 0.1) * (1 - K[v])
             assert bool(steps.unready[learner, t]) is not ready
-            assert steps.gain[learner, t] == pytest.approx(K[v] - before, abs=1e-5)
             expected = 0.08 * (1.0 if ready else 0.1) * (1 - before)
             assert steps.costs[learner, t, 0] == pytest.approx(max(0, 0.022 - expected), abs=1e-5)
         np.testing.assert_allclose(steps.state.K[learner, -1], K, atol=1e-5)
+
+
+def test_the_gain_is_the_chance_that_the_lesson_makes_the_learner_master_its_concept(random_lessons):
+    """By the learner's group and what it has mastered in truth, of which the estimate says nothing."""
+    env, states, steps, actions = random_lessons
+    needs = env.curriculum.prerequisites.dense
+    eta = 0.08 * np.array([group.eta for group in env.groups])[states.latent.group]
+    knew = np.take_along_axis(states.latent.mastered, actions[None, :, None], axis=2)[..., 0]
+    ready = (states.latent.mastered | ~needs[actions]).all(axis=2)
+    np.testing.assert_allclose(steps.gain, np.where(knew, 0.0, eta * np.where(ready, 1.0, 0.1)), atol=1e-6)
+    for group in range(len(env.groups)):
+        mine = states.latent.group[:, 0] == group
+        learnt = (steps.state.latent.mastered & ~states.latent.mastered)[mine].sum(axis=2)
+        assert learnt.max() == 1
+        spread = math.sqrt((steps.gain * (1 - steps.gain))[mine].sum())
+        assert abs(learnt.sum() - steps.gain[mine].sum()) < 4 * spread
+    assert steps.gain.max() <= env.gain_bound
+    assert env.gain_bound == pytest.approx(eta.max())
+
+
+def test_nothing_is_gained_of_a_lesson_that_is_not_given():
+    env = TutorBKT()
+    state, _ = env.reset(jax.random.key(0))
+    assert float(env.step(jax.random.key(1), state, jnp.array(env.num_actions)).gain) == 0.0
 
 
 @pytest.mark.parametrize("K", [0.2, 0.6, 0.95])
@@ -107,8 +130,9 @@ def test_lessons_are_priced_by_what_the_estimate_expects_of_them(K):
     keys = jax.random.split(jax.random.key(3), 20_000)
     state, _ = jax.vmap(env.reset)(keys)
     step = jax.device_get(jax.jit(jax.vmap(env.step, in_axes=(0, 0, None)))(keys, state, jnp.array(0)))
-    spread = step.gain.std() / math.sqrt(len(keys))
-    assert abs(step.gain.mean() - 0.08 * (1 - K)) < 4 * spread
+    change = step.state.K[:, 0] - state.K[:, 0]
+    spread = change.std() / math.sqrt(len(keys))
+    assert abs(change.mean() - 0.08 * (1 - K)) < 4 * spread
     np.testing.assert_allclose(step.costs[:, 0], max(0.0, 0.022 - 0.08 * (1 - K)), atol=1e-6)
 
 
@@ -116,14 +140,14 @@ def test_costs_can_be_on_the_realised_change(random_lessons):
     _, states, _, _ = random_lessons
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf[0, 50]), states)
     step = teach_many(TutorBKT(costs_on="realised"), state, 1)
-    np.testing.assert_allclose(step.costs[:, 0], np.maximum(0, 0.022 - step.gain), atol=1e-6)
+    np.testing.assert_allclose(step.costs[:, 0], np.maximum(0, 0.022 - (step.state.K - state.K)[:, 1]), atol=1e-6)
     with pytest.raises(InputError, match="costs_on is 'luck'; choose from"):
         TutorBKT(costs_on="luck")
 
 
 def test_the_estimate_can_fall_and_the_ready_set_shrink_but_nothing_is_unlearnt(random_lessons):
     env, states, steps, _ = random_lessons
-    assert (steps.gain < -0.1).any()
+    assert (steps.state.K < states.K - 0.1).any()
     before = env.curriculum.ready(states.K, env.theta)
     assert (before & ~steps.obs.action_mask).any()
     assert (states.latent.mastered <= steps.state.latent.mastered).all()

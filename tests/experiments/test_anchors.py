@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum
-from mccpo.env import make
+from mccpo.env import Constraints, make
 from mccpo.env.tutor import Tutor
-from mccpo.experiments import Options, Session, anchors
-from mccpo.experiments.anchors import anchor_key
+from mccpo.experiments import Options, Session, anchor_cache, parse_floor
+from mccpo.experiments.anchor_cache import anchor_key
+from mccpo.experiments.anchors import MOST_TEACHING
 from mccpo.experiments.problem import pose_neural
-from mccpo.methods import NeuralPlan, Sizes
+from mccpo.methods import NeuralPlan, Sizes, method_spec
 from mccpo.runs.cache import Cache
 
 PLAN = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
+FREE = method_spec("unconstrained")
 CURRICULUM = Curriculum.from_edges([("a", "b"), ("b", "c")])
 OTHERS = [
     (make("tutor-25"), PLAN),
@@ -37,18 +39,20 @@ OTHERS = [
 
 
 def test_a_key_depends_on_all_that_training_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = anchor_key(make("tutor-15"), PLAN)
+    key = anchor_key(make("tutor-15"), FREE, PLAN)
     assert key is not None
-    assert key == anchor_key(make("tutor-15", eta=0.08), replace(PLAN))
-    keys = [key, *(anchor_key(env, plan) for env, plan in OTHERS)]
+    assert key == anchor_key(make("tutor-15", eta=0.08), replace(FREE), replace(PLAN))
+    keys = [key, *(anchor_key(env, FREE, plan) for env, plan in OTHERS)]
+    keys += [anchor_key(make("tutor-15"), spec, PLAN) for spec in (MOST_TEACHING, replace(FREE, shared=True))]
+    keys.append(anchor_key(Constraints(objective="learning").environment(make("tutor-15")), FREE, PLAN))
     assert len(set(keys)) == len(keys)
-    monkeypatch.setattr(anchors, "_source", lambda: "another")
-    assert anchor_key(make("tutor-15"), PLAN) != key
+    monkeypatch.setattr(anchor_cache, "_source", lambda: "another")
+    assert anchor_key(make("tutor-15"), FREE, PLAN) != key
 
 
 def test_the_source_of_every_method_counts() -> None:
-    folders = {room: resources.files(f"mccpo.{room}") for room in anchors._ROOMS}
-    names = [name for room, folder in folders.items() for name, _ in anchors._modules(folder, room)]
+    folders = {room: resources.files(f"mccpo.{room}") for room in anchor_cache._ROOMS}
+    names = [name for room, folder in folders.items() for name, _ in anchor_cache._modules(folder, room)]
     assert {
         *("methods/gradient/ppo.py", "methods/engine.py", "policy/network.py"),
         *("env/contract.py", "env/tutor/profiles.py", "curriculum/gate.py"),
@@ -60,7 +64,8 @@ class TheirTutor(Tutor):
 
 
 def test_what_may_change_unseen_has_no_key() -> None:
-    assert anchor_key(TheirTutor(), PLAN) is None
+    assert anchor_key(TheirTutor(), FREE, PLAN) is None
+    assert anchor_key(Constraints(objective="learning").environment(TheirTutor()), MOST_TEACHING, PLAN) is None
 
 
 def test_the_anchor_from_the_cache_is_the_trained_one_to_the_bit(
@@ -87,3 +92,26 @@ def test_the_anchor_from_the_cache_is_the_trained_one_to_the_bit(
     jax.tree.map(np.testing.assert_array_equal, trained.runs.curves, again.runs.curves)
     np.testing.assert_array_equal(trained.runs.selected, again.runs.selected)
     np.testing.assert_array_equal(trained.runs.last, again.runs.last)
+
+
+def test_what_can_be_reached_is_the_same_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both anchors are kept, each under a key of its own: the policies that only please, and those that only teach."""
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
+    env, cache = make("tutor-15", horizon=8), Cache(tmp_path)
+    stages: list[str] = []
+    session = Session(
+        recall=cache.recall, remember=cache.remember, progress=lambda stage, _: stages.append(stage.label)
+    )
+    options = Options(floors=(parse_floor("learning=0.8"), parse_floor("engagement=0.9")))
+    trained = pose_neural(env, options, session)
+    assert set(stages) == {"tutor-15 unconstrained", "tutor-15 most-teaching"}
+    stages.clear()
+    again = pose_neural(env, options, session)
+    assert stages == []
+    assert again.reach == trained.reach
+    assert trained.reach["engagement"] == trained.anchor.ret
+    assert trained.reach["learning"] >= trained.anchor.learning
+    assert trained.constraints().floors == {
+        "learning": 0.8 * trained.reach["learning"],
+        "engagement": 0.9 * trained.anchor.ret,
+    }

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from mccpo.experiments import certify as certificate
 from mccpo.experiments.certify import Terms, certify, read_certificate, shortfall, write_certificate
 from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.files import dump_json
-from mccpo.methods import method_spec
+from mccpo.methods import PrimalDual, method_arrays, method_spec
 from mccpo.methods.episodes import Episodes
 from mccpo.methods.gradient.rollout import network_of
 
@@ -26,13 +27,14 @@ ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.0)
 LOOSE = {"c2": 0.05, "c3": 1.6, "c4": 2.5}
 
 
-def always(*actions, env=ENV, method="mc-cpo", budgets=LOOSE):
+def always(*actions, env=ENV, method="mc-cpo", budgets=LOOSE, floors=()):
     """Policies that choose one action whatever they see (the first that is ready, where it is not), one of each."""
     network = network_of(env)
     parameters = np.zeros((len(actions), network.size), np.float32)
     for place, action in enumerate(actions):
         parameters[place, network.size - network.actions - network.signals + action] = 1e3
-    return Policies(env.name, env, method_spec(method), dict(budgets), ANCHOR, parameters, seed=0)
+    plain = replace(method_spec(method), shared=False)  # of shared weights, no bias is one concept's own
+    return Policies(env.name, env, plain, dict(budgets), ANCHOR, parameters, seed=0, floors=dict(floors))
 
 
 def test_policies_within_their_budgets_pass():
@@ -108,7 +110,7 @@ def test_a_false_certificate_is_as_rare_as_it_says(monkeypatch):
     def play(env, policies, policy, episodes):
         costs = most[:, None] * (rng.random((3, episodes)) < 0.02)
         none = np.zeros(episodes)
-        return Episodes(none, costs, none, none, none, none, none, none + 5)
+        return Episodes(none, costs, none, none, none, none, none, none + 5, none, none)
 
     monkeypatch.setattr(certificate, "_play", play)
     policies = always(0, 1, budgets=dict(zip(ENV.cost_names, truth, strict=True)))
@@ -130,6 +132,106 @@ def test_a_budget_of_zero_is_met_up_to_a_thousandth_of_the_most():
     assert found.budgets["c2"].budget == pytest.approx(1e-3 * 0.022 * D)
     assert found.budgets["c2"].passed
     assert not certify(always(0, budgets=LOOSE | {"c3": 0.0}), Terms(episodes=50)).budgets["c3"].passed
+
+
+# Floors.
+
+ALL_FLOORS = {"learning": 0.05, "learning-total": 0.05, "mastered": 1.0, "engagement": 0.5}
+
+
+def played(policies, policy, name, episodes):
+    """What each episode of a certificate has of what a floor is about."""
+    seen = certificate._play(policies.env, policies, policy, episodes)
+    known = {"learning": seen.learning, "learning-total": seen.gain, "mastered": seen.mastered, "engagement": seen.ret}
+    return np.asarray(known[name], float)
+
+
+def test_what_is_surely_reached_lies_below_the_mean():
+    env = make("tutor-15-bkt", horizon=5)
+    policies = always(0, 1, env=env, budgets={}, floors=ALL_FLOORS)
+    found = certify(policies, Terms(episodes=400, most_violations=1.0))
+    json.loads(dump_json(found.as_json()), parse_constant=pytest.fail)
+    assert found.correction.claims == 2 * (4 + 1)  # with what may be unready, which an estimate leaves open
+    for one in found.policies:
+        assert one.budgets == {}
+        for name, floor in ALL_FLOORS.items():
+            bound = one.floors[name]
+            values = played(policies, one.policy, name, 400)
+            assert bound.mean == pytest.approx(values.mean(), rel=1e-4, abs=1e-5)
+            assert bound.bound < bound.mean
+            assert bound.normal <= bound.mean
+            assert bound.budget == floor
+            assert bound.passed is (bound.bound >= floor)
+    for name in ALL_FLOORS:
+        assert found.floors[name].bound == min(one.floors[name].bound for one in found.policies)
+
+
+def test_a_floor_that_is_reached_passes_and_one_above_the_mean_never_does():
+    gains = 0.08 * 0.8 * 0.92 ** np.arange(5)  # a concept taught five times, from K = 0.2
+    mean = float(ENV.gamma ** np.arange(5) @ gains)
+    low = certify(always(0, floors={"learning": 0.8 * mean}), Terms(episodes=2000))
+    assert low.passed is True
+    assert low.floors["learning"].mean == pytest.approx(mean, rel=1e-4)
+    high = certify(always(0, floors={"learning": 1.01 * mean}), Terms(episodes=2000))
+    assert high.passed is False
+    assert high.floors["learning"].passed is False
+    assert all(bound.passed for bound in high.budgets.values())
+    said = shortfall(high)
+    assert re.search(r"learning of policy 0 is \S+ at least, below its floor \S+; .* no number of episodes will do", said)
+    assert "is not above the floor" in said
+    beyond = certify(always(0, floors={"learning": 99.0}), Terms(episodes=20))
+    assert beyond.floors["learning"].passed is False
+    assert "no number of episodes" in shortfall(beyond)
+
+
+def test_too_few_episodes_fail_for_a_floor_and_the_number_that_is_named_suffices():
+    gains = 0.08 * 0.8 * 0.92 ** np.arange(5)
+    policies = always(0, floors={"learning-total": 0.95 * float(gains.sum())})
+    few = certify(policies, Terms(episodes=20))
+    needed = few.floors["learning-total"].episodes_needed
+    assert few.floors["learning-total"].passed is False
+    assert f"about {max(needed, *(b.episodes_needed for b in few.budgets.values())):,} episodes" in shortfall(few)
+    assert certify(policies, Terms(episodes=needed)).floors["learning-total"].passed
+    assert not certify(policies, Terms(episodes=needed // 2)).floors["learning-total"].passed
+
+
+def test_a_false_claim_of_a_floor_is_as_rare_as_the_certificate_says(monkeypatch):
+    """Now and then nothing is learnt at all: any bound above the true mean is a false claim."""
+    rng = np.random.default_rng(1)
+    most = ENV.gain_bound * D
+
+    def play(env, policies, policy, episodes):
+        none = np.zeros(episodes)
+        learning = most * (rng.random(episodes) < 0.97)
+        return Episodes(none, np.zeros((3, episodes)), none, none, none, none, none, none + 5, learning, none)
+
+    monkeypatch.setattr(certificate, "_play", play)
+    policies = always(0, 1, budgets={}, floors={"learning": 0.97 * most})
+    wrong = [certify(policies, Terms(0.8, episodes=400)) for _ in range(150)]
+    assert np.mean([any(one.floors["learning"].passed for one in found.policies) for found in wrong]) <= 0.2
+
+
+def test_a_certificate_of_floors_is_kept_as_it_was(tmp_path):
+    policies = always(0, floors={"learning": 0.1, "mastered": 1.0})
+    write_policies(tmp_path, [policies])
+    kept = write_certificate(tmp_path, certify(policies, Terms(episodes=20)))
+    assert read_certificate(tmp_path) == kept
+    assert set(kept.floors) == {"learning", "mastered"}
+    write_policies(tmp_path, [replace(policies, floors={"learning": 0.01, "mastered": 1.0})])
+    with pytest.raises(InputError, match="other policies"):
+        read_certificate(tmp_path)
+
+
+def test_policies_of_shared_weights_are_certified_through_an_estimate_too():
+    env, spec = make("tutor-15", horizon=5), method_spec("mc-cpo")
+    assert spec.shared
+    network = PrimalDual(method_arrays(spec, env), shared=True).network(env)
+    parameters = np.random.default_rng(0).normal(scale=0.3, size=(1, network.size)).astype(np.float32)
+    policies = Policies(env.name, env, spec, dict(LOOSE), ANCHOR, parameters, seed=0)
+    plain = certify(policies, Terms(episodes=20))
+    seen = certify(policies, Terms(episodes=20, estimation_error=0.1))
+    assert plain.prerequisite.structural
+    assert not seen.prerequisite.structural
 
 
 # What the learner is not ready for.

@@ -13,7 +13,7 @@ from tests.logs.test_real_data import opened
 from mccpo.curriculum.derive import learn_graph
 from mccpo.env import PreparedJudge
 from mccpo.errors import InputError
-from mccpo.experiments import FROM_LOGS, Options, Session, feasibility, measuring, problem, training
+from mccpo.experiments import FROM_LOGS, Options, Session, anchors, feasibility, measuring, problem, training
 from mccpo.experiments.paper import from_logs as data
 from mccpo.experiments.prepare import DATASETS, PrepareOptions, datasets, prepare, retained
 from mccpo.files import dump_json
@@ -45,7 +45,7 @@ def test_every_table_from_logs_has_its_data_set():
 def test_a_table_from_logs(name, made, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: NeuralPlan(steps=300, seeds=2))
     monkeypatch.setattr(training, "train_variants", untrained)
-    for module in (problem, measuring):
+    for module in (anchors, problem, measuring):
         monkeypatch.setattr(module, "EVALUATION_EPISODES", 8)
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     kept = []

@@ -16,7 +16,7 @@ from mccpo.exact import Values
 from mccpo.experiments import evaluate
 from mccpo.experiments.saved_policies import Policies, load_policies, read_policies, write_policies
 from mccpo.files import dump_json
-from mccpo.methods import execute, method_arrays, method_spec, network_of
+from mccpo.methods import METHODS, MethodSpec, PrimalDual, execute, method_arrays, method_spec
 from mccpo.policy import masked_softmax
 from mccpo.runs.folder import RunFolder
 
@@ -34,9 +34,16 @@ ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01
 BUDGETS = {"c2": 0.09, "c3": 1 / 3, "c4": 1.8}
 
 
-def policies(env, method="mc-cpo", seeds=2, part="tutor-15 κ=0.9"):
-    parameters = np.random.default_rng(0).normal(scale=0.3, size=(seeds, network_of(env).size)).astype(np.float32)
-    return Policies(part, env, method_spec(method), BUDGETS, ANCHOR, parameters, seed=5)
+def network_for(env, spec):
+    """The network of a method of the family: with weights that concepts share, or plain."""
+    return PrimalDual(method_arrays(spec, env), shared=spec.shared).network(env)
+
+
+def policies(env, method="mc-cpo", seeds=2, part="tutor-15 κ=0.9", *, budgets=BUDGETS, floors=None, shared=None):
+    spec = method_spec(method) if shared is None else replace(method_spec(method), shared=shared)
+    shape = (seeds, network_for(env, spec).size)
+    parameters = np.random.default_rng(0).normal(scale=0.3, size=shape).astype(np.float32)
+    return Policies(part, env, spec, dict(budgets), ANCHOR, parameters, seed=5, floors=floors or {})
 
 
 def behaviour(env, steps=20):
@@ -79,6 +86,58 @@ def test_policies_come_back_as_they_were(tmp_path):
         assert after.env.curriculum == MINE
 
 
+@pytest.mark.parametrize("budgets", [{}, {"c4": 1.8}, BUDGETS], ids=["no budgets", "one budget", "all budgets"])
+def test_policies_with_floors_come_back_with_them(tmp_path, budgets):
+    env = ENVIRONMENTS["groups"]
+    floors = {"learning": 1 / 3, "mastered": 2.5, "learning-total": 0.9, "engagement": 1e-3}
+    write_policies(tmp_path, [policies(env, budgets=budgets, floors=floors)])
+    (after,) = read_policies(tmp_path)
+    assert (after.floors, after.budgets) == (floors, dict(budgets))
+    assert after.constraints.amounts == {**budgets, **floors}
+    assert after.method.shared
+
+
+def test_a_floor_that_the_environment_cannot_count_is_refused(folder):
+    change(folder, lambda document: part(document).update(floors={"joy": 1.0}))
+    with pytest.raises(InputError, match=r"policies\.json: unknown floor 'joy'"):
+        read_policies(folder)
+
+
+def test_policies_from_before_floors_and_shared_weights_still_open(tmp_path):
+    """Their descriptions say nothing of either: the network is plain, and what they are held to is budgets alone."""
+    before = policies(ENVIRONMENTS["the profile"], shared=False)
+    write_policies(tmp_path, [before])
+
+    def as_it_was(document):
+        assert "floors" not in part(document)
+        del part(document)["methods"]["mc-cpo"]["shared"]
+        for name in ("learning", "mastered"):
+            del part(document)["anchor"][name]
+
+    change(tmp_path, as_it_was)
+    (after,) = read_policies(tmp_path)
+    assert (after.method, after.budgets, after.floors) == (before.method, BUDGETS, {})
+    assert after.anchor == ANCHOR
+    np.testing.assert_array_equal(after.parameters, before.parameters)
+
+
+def test_a_graph_network_from_before_it_told_its_rounds_still_opens(tmp_path):
+    """As `gits` had it, the one method with such a network then."""
+    env = ENVIRONMENTS["the profile"]
+    network = METHODS["gits"].build(env, {}).network(env)
+    draw = np.random.default_rng(0).normal(scale=0.3, size=(1, network.size)).astype(np.float32)
+    spec = MethodSpec("gits", masked=True, constrained=True)
+    write_policies(tmp_path, [Policies("tutor-15 κ=0.9", env, spec, BUDGETS, ANCHOR, draw, seed=5)])
+
+    def as_it_was(document):
+        described = part(document)["methods"]["gits"]["network"]
+        del described["rounds"], described["sees_neighbours"]
+
+    change(tmp_path, as_it_was)
+    (after,) = read_policies(tmp_path)
+    np.testing.assert_array_equal(after.parameters, draw)
+
+
 def test_two_parts_of_one_name_are_not_mixed(tmp_path):
     env = ENVIRONMENTS["the profile"]
     tighter = replace(policies(env, "unconstrained"), budgets={**BUDGETS, "c4": 0.1})
@@ -100,7 +159,7 @@ def test_numpy_acts_as_the_trained_policy_does(method, batch):
     found = one.act(features, mask, policy=1)
     numbers = method_arrays(one.method, env)
     flat = jnp.asarray(features).reshape(-1, env.num_features).T
-    logits, _ = network_of(env).apply(jnp.asarray(one.parameters[1]), flat)
+    logits, _ = network_for(env, one.method).apply(jnp.asarray(one.parameters[1]), flat)
     gate = jnp.asarray(mask).reshape(-1, env.num_actions)
     trained = masked_softmax(logits.T, gate | ~numbers.masked).probs
     expected = execute(numbers, trained, gate, jnp.asarray(env.hack)).reshape(found.shape)
@@ -164,7 +223,9 @@ def test_a_changed_description_is_refused(folder, edit):
         read_policies(folder)
 
 
-def test_an_edge_that_was_edited_is_noticed(folder):
+def test_an_edge_that_was_edited_is_noticed(tmp_path):
+    folder = tmp_path
+    write_policies(folder, [policies(ENVIRONMENTS["the profile"], shared=False)])
     path = folder / "policies.json"
     document = json.loads(path.read_text())
     path.write_text(json.dumps(document))  # laid out anew, it says the same
@@ -178,6 +239,18 @@ def test_an_edge_that_was_edited_is_noticed(folder):
     change(folder, lambda _: None)  # a run from before the hash was kept is taken as it is
     (after,) = read_policies(folder)
     assert len(after.env.curriculum.edges) == len(before.env.curriculum.edges) - 1
+
+
+def test_shared_weights_are_of_the_graph_that_they_were_trained_on(folder):
+    """Even where no hash was kept: the network itself is made of edges."""
+
+    def edit(document):
+        concepts = part(document)["parameters"]["curriculum"]["concepts"]
+        next(row for row in concepts if row.get("prerequisites"))["prerequisites"].pop()
+
+    change(folder, edit)
+    with pytest.raises(InputError, match="the network of .* is another than the environment's"):
+        read_policies(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"not tensors", None])
@@ -231,6 +304,18 @@ def test_a_table_of_saved_policies_has_a_row_for_each_method():
             for ret, c2, c3, c4 in zip(*(row[m]["per_seed"] for m in ("return", "J_c2", "J_c3", "J_c4")), strict=True)
         ])
     )  # fmt: skip
+
+
+def test_a_table_of_saved_policies_counts_floors_among_what_must_be_met():
+    env = make("tutor-15", horizon=3)
+    loose = {name: 99.0 for name in BUDGETS}
+    (low,) = evaluate.evaluate([policies(env, budgets=loose, floors={"learning": 1e-3})], episodes=5)
+    (high,) = evaluate.evaluate([policies(env, budgets=loose, floors={"learning": 9.0})], episodes=5)
+    rows = [table.as_json()["rows"]["mc-cpo"] for table in (low, high)]
+    assert [row["satisfaction_strict"]["mean"] for row in rows] == [1.0, 0.0]
+    assert rows[0]["learning"] == rows[1]["learning"]
+    assert 0 < rows[0]["learning"]["mean"] < rows[0]["dK"]["mean"] < 0.08 * 3
+    assert high.as_json()["floors"] == {"learning": 9.0}
 
 
 def test_parts_and_environments_are_kept_apart():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.env import Conditioned, make
-from mccpo.methods.gradient.graph_network import GraphNetwork, graph_network_of
+from mccpo.methods.gradient.graph_network import GraphNetwork, graph_network_of, shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.policy import graph_network
 
@@ -127,3 +127,81 @@ def test_learners_with_graphs_of_their_own_have_no_edges_and_wrapped_ones_a_plai
     assert graph_network_of(make("random-curricula", graphs=2)).edges == ()
     wrapped = graph_network_of(Conditioned(make("tutor-15"), (0.4, 1.0), relative=True))
     assert type(wrapped) is Network
+
+
+# Weights that concepts share.
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("tutor-15", {}),
+        ("tutor-15-bkt", {}),
+        ("tutor-15-activities", {}),
+        ("chain", {"concepts": 4}),
+        ("prepared", {}),
+        ("fractions", {"horizon": 20}),
+    ],
+)
+def test_shared_weights_fit_an_environment_and_start_near_uniform(name, more):
+    env = make(name, **more)
+    net = shared_network_of(env)
+    assert isinstance(net, GraphNetwork)
+    assert net.sees_neighbours
+    assert hash(net) == hash(shared_network_of(make(name, **more)))
+    parameters = jax.jit(lambda key: net.init(key))(jax.random.key(0))
+    _, obs = jax.jit(jax.vmap(lambda key: env.reset(key), out_axes=-1))(jax.random.split(jax.random.key(1), 3))
+    logits, values = applied(net, parameters, obs.features)
+    assert logits.shape == (env.num_actions, 3)
+    assert np.abs(logits).max() < 0.2
+    np.testing.assert_array_equal(values, np.zeros((1 + len(env.cost_names), 3)))
+
+
+@pytest.mark.parametrize("name", ["tutor-15", "tutor-15-bkt", "chain", "tutor-15-activities"])
+def test_shared_weights_are_as_many_whatever_the_number_of_concepts(name):
+    sizes = [{"concepts": concepts} for concepts in (3, 6, 7)]
+    shapes = {shared_network_of(make(name, **({"curriculum_seed": 1} if "tutor" in name else {}), **more)).shapes
+              for more in sizes}  # fmt: skip
+    assert len(shapes) == 1
+
+
+def test_shared_weights_of_one_curriculum_play_another():
+    small, large = (make("tutor-15", curriculum_seed=2, concepts=concepts) for concepts in (5, 130))
+    parameters = weights(shared_network_of(small))
+    for env in (small, large):
+        _, obs = jax.jit(lambda key, env=env: env.reset(key))(jax.random.key(0))
+        logits, _ = shared_network_of(env).apply(np.asarray(parameters), np.asarray(obs.features)[:, None])
+        assert logits.shape == (env.num_actions, 1)
+        assert np.isfinite(logits).all()
+
+
+def test_a_concept_hears_of_its_neighbours_alone():
+    """Where what is pooled of all concepts is taken out, a change of one concept shows one step along edges."""
+    env = make("tutor-15")
+    net = shared_network_of(env)
+    parameters = weights(net)
+    _, obs = jax.jit(lambda key: env.reset(key))(jax.random.key(0))
+    features = np.asarray(obs.features)
+    near = np.eye(15, dtype=bool) | env.curriculum.prerequisites.dense | env.curriculum.prerequisites.dense.T
+    assert not near[:, 4].all()
+    moved = features.copy()
+    moved[4] += 0.5  # its mastery, with which the features begin
+    change = np.abs(
+        _by_concept(net, parameters, moved[:, None], 15, 1) - _by_concept(net, parameters, features[:, None], 15, 1)
+    )[:, 0]
+    np.testing.assert_array_equal(change > 1e-7, near[:, 4])
+
+
+def test_what_the_tutor_believes_of_each_concept_is_seen_with_it():
+    """Rates of learning tell concepts apart that are else alike; a learner of another rate is seen otherwise."""
+    slow, fast = make("tutor-15"), make("tutor-15", eta=0.3)
+    one, other = shared_network_of(slow), shared_network_of(fast)
+    assert (one.shapes, one.fixed != other.fixed) == (other.shapes, True)
+    eta, K0, guess, slip = (np.array([row[at] for row in one.fixed]) for at in (2, 3, 4, 5))
+    np.testing.assert_allclose([eta, K0], [[slow.eta] * 15, [slow.K0] * 15], rtol=1e-6)
+    np.testing.assert_allclose([guess, slip], [[slow.guess] * 15, [slow.slip] * 15], rtol=1e-6)
+
+
+def test_without_a_graph_shared_weights_are_a_plain_network():
+    assert type(shared_network_of(Conditioned(make("tutor-15"), (0.4, 1.0), relative=True))) is Network
+    assert shared_network_of(make("random-curricula", graphs=2)).edges == ()

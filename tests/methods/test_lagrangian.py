@@ -7,11 +7,12 @@ import pytest
 from mccpo.env import make
 from mccpo.methods import MultiplierRule, Multipliers, budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient.gae import value_scale
-from mccpo.methods.gradient.rollout import Playing, Rollout
+from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import DEAREST, due_of, priced, reprice
 
 ENV = make("tutor-15", K0=0.62, horizon=7)
+SIZES = Sizes()
 BUDGETS = budgets_of(ENV, {"c2": 0.05, "c4": 1.0})
 
 
@@ -35,7 +36,7 @@ def finished(episodes, costs, spread=1.0):
 def price(rollout, name="mc-cpo", settings=None, multipliers=None):
     multipliers = multipliers or Multipliers(*jnp.zeros((3, 3)))
     method = method_arrays(method_spec(name), ENV)
-    return reprice(ENV, method, BUDGETS, settings or PPOSettings(), multipliers, rollout)
+    return reprice(ENV, SIZES, method, BUDGETS, settings or PPOSettings(), multipliers, rollout)
 
 
 def test_multipliers_stay_without_finished_episodes():
@@ -111,7 +112,7 @@ def standing(seed=0, time=6, batch=8):
 
 def test_a_price_is_due_in_full_unless_it_follows():
     before, rollout = standing()
-    due = due_of(ENV, BUDGETS, PPOSettings(), before, rollout)
+    due = due_of(ENV, SIZES, BUDGETS, PPOSettings(), before, rollout)
     np.testing.assert_array_equal(due, 1.0)
     estimates, prices = jnp.asarray(np.random.default_rng(1).normal(size=(6, 4, 8))), jnp.array([3.0, 0.0, 2.0])
     np.testing.assert_array_equal(priced(estimates, prices, due), priced(estimates, prices))
@@ -120,7 +121,7 @@ def test_a_price_is_due_in_full_unless_it_follows():
 def test_more_is_due_in_an_episode_that_will_exceed_its_budget():
     before, rollout = standing()
     settings = PPOSettings(follow=3.0, tighten=0.0, aside=0.0)
-    due = np.asarray(due_of(ENV, BUDGETS, settings, before, rollout))
+    due = np.asarray(due_of(ENV, SIZES, BUDGETS, settings, before, rollout))
     scale, limit = np.asarray(value_scale(ENV, BUDGETS))[1:], np.asarray(BUDGETS.limit)
     for b in range(8):
         spent, discount = np.zeros(3), 1.0
@@ -137,4 +138,4 @@ def test_more_is_due_in_an_episode_that_will_exceed_its_budget():
 def test_all_of_a_price_is_due_where_no_episode_ended():
     before, rollout = standing()
     going_on = rollout._replace(ended=np.zeros_like(rollout.ended))
-    np.testing.assert_array_equal(due_of(ENV, BUDGETS, PPOSettings(follow=3.0), before, going_on), 1.0)
+    np.testing.assert_array_equal(due_of(ENV, SIZES, BUDGETS, PPOSettings(follow=3.0), before, going_on), 1.0)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods.gradient.margin import FINAL_EPISODES, as_long, error_of, final_error, finished
-from mccpo.methods.gradient.rollout import Rollout
+from mccpo.methods.gradient.margin import as_long, error_of, final_error, finished
+from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods.gradient.rollout import Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import aim_of
 from mccpo.methods.mc_cpo.multipliers import budgets_of
 
 ENV = make("tutor-15")
+SIZES = Sizes()
 BUDGETS = budgets_of(ENV, {"c2": 0.5, "c4": 20.0})
 
 
@@ -45,24 +47,24 @@ def test_finished_episodes_are_summed_up(episodes):
 
 
 def test_it_goes_by_how_finished_episodes_differ():
-    expected = COSTS.std(axis=0) * np.sqrt(1 / FINAL_EPISODES + 1 / 200)
-    np.testing.assert_allclose(final_error(ENV, finished(rollout(COSTS))), expected, rtol=1e-3)
+    expected = COSTS.std(axis=0) * np.sqrt(1 / SIZES.final + 1 / EVALUATION_EPISODES)
+    np.testing.assert_allclose(final_error(ENV, SIZES, finished(rollout(COSTS))), expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize("episodes", [0, 1])
 def test_one_episode_or_none_says_nothing_of_it(episodes):
-    np.testing.assert_array_equal(final_error(ENV, finished(rollout(COSTS[:episodes]))), 0.0)
+    np.testing.assert_array_equal(final_error(ENV, SIZES, finished(rollout(COSTS[:episodes]))), 0.0)
 
 
 def test_what_is_judged_exactly_needs_a_margin_for_the_choice_alone():
     gate = make("gate")
     found = rollout(COSTS)
-    error = final_error(gate, finished(found._replace(totals=found.totals[:, :2])))
-    np.testing.assert_allclose(error, COSTS[:, 0].std() / np.sqrt(as_long(gate, FINAL_EPISODES)), rtol=1e-3)
+    error = final_error(gate, SIZES, finished(found._replace(totals=found.totals[:, :2])))
+    np.testing.assert_allclose(error, COSTS[:, 0].std() / np.sqrt(as_long(gate, SIZES.final)), rtol=1e-3)
 
 
 def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
-    error = final_error(ENV, finished(rollout(COSTS)))
+    error = final_error(ENV, SIZES, finished(rollout(COSTS)))
     plain = aim_of(BUDGETS, PPOSettings(tighten=0.1, aside=0.0), error)
     np.testing.assert_allclose(plain.limit, 0.9 * np.asarray(BUDGETS.limit), rtol=1e-6)
     for share in (0.5, 1.0):
@@ -73,4 +75,4 @@ def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
 
 def test_it_never_aims_below_nothing():
     tight = BUDGETS._replace(limit=jnp.array([1e-4, 0.0, 1e-4]))
-    assert (np.asarray(aim_of(tight, PPOSettings(), final_error(ENV, finished(rollout(COSTS)))).limit) >= 0).all()
+    assert (np.asarray(aim_of(tight, PPOSettings(), final_error(ENV, SIZES, finished(rollout(COSTS)))).limit) >= 0).all()

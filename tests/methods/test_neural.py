@@ -1,6 +1,6 @@
 """Training of the neural learner: its randomness, resuming, how policies are judged and selected, that it learns."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,9 @@ from mccpo.methods.gradient.training import EVALUATION, ITERATIONS
 ENV = make("tutor-15", K0=0.62, horizon=12)
 PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
 BUDGETS = {"c2": 0.05, "c4": 1.5}
-BOTH = [method_spec("mc-cpo"), method_spec("unconstrained")]
+# One program has a network of one kind: both have the plain one here.
+PLAIN = replace(method_spec("mc-cpo"), shared=False)
+BOTH = [PLAIN, method_spec("unconstrained")]
 TUTOR = make("tutor-15")
 
 
@@ -124,7 +126,7 @@ def always(env, *actions):
 
 
 def judged(name, *actions, env=TUTOR, episodes=3, seed=0):
-    return evaluate_neural(env, [method_spec(name)], always(env, *actions), episodes=episodes, seed=seed)
+    return evaluate_neural(env, [replace(method_spec(name), shared=False)], always(env, *actions), episodes=episodes, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +235,7 @@ def test_ctrl_c_is_heard_between_blocks(trained, monkeypatch):
     ],
 )
 def test_what_cannot_be_judged_is_refused(change, what):
-    given = {"methods": [method_spec("mc-cpo")], "parameters": always(TUTOR, 0), "episodes": 1, "seed": 0} | change
+    given = {"methods": [PLAIN], "parameters": always(TUTOR, 0), "episodes": 1, "seed": 0} | change
     with pytest.raises(InputError, match=what):
         evaluate_neural(TUTOR, **given)
 
@@ -257,7 +259,7 @@ LIMITS = budgets_of(TUTOR, {"c2": 1.0, "c4": 10.0})
 def score(ret, c2, c4, *, name="mc-cpo", limits=LIMITS, share=0.5, spread=0.0, caution=2.0):
     one = jnp.ones(4)
     costs = jnp.stack([c2 * one, 99.0 * one, c4 + spread * jnp.array([1.0, -1.0, 1.0, -1.0])])
-    seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, 0 * one, one)
+    seen = Episodes(ret * one, costs, one, one, one > 0, 0 * one, 0 * one, one, one, one)
     return float(score_of(method_arrays(method_spec(name), TUTOR), limits, caution, seen, jnp.asarray(share)))
 
 
@@ -292,16 +294,16 @@ def test_the_choice_is_a_finalist_that_meets_the_budgets():
     """Of three policies one overspends, one is safe and dull, one is safe and better: the last is chosen."""
     env = make("tutor-15", horizon=20)
     over, dull, best = always(env, 0, 2, 1)[0]
-    worth = evaluate_neural(env, [method_spec("mc-cpo")], np.stack([over, dull, best])[None], episodes=1, seed=0)
+    worth = evaluate_neural(env, [PLAIN], np.stack([over, dull, best])[None], episodes=1, seed=0)
     J_c3 = worth.costs[0, :, 1, 0]
     assert J_c3[0] > J_c3[2] > J_c3[1]
     assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
-    learner = PrimalDual(method_arrays(method_spec("mc-cpo"), env))
-    state = selection.start(env, Sizes(8, 16, 32, 1), learner, jax.random.key(0))
+    learner, sizes = PrimalDual(method_arrays(PLAIN, env)), Sizes(8, 16, 32, 1)
+    state = selection.start(env, sizes, learner, jax.random.key(0))
     policies = jnp.stack([over, dull, best, dull, over, dull])
     state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
     limits = budgets_of(env, {"c3": float(J_c3[2]) + 1e-3})
-    chosen = selection.conclude(env, learner, limits, state)
+    chosen = selection.conclude(env, sizes, learner, limits, state)
     np.testing.assert_array_equal(chosen, best)
 
 

@@ -146,7 +146,7 @@ def played():
     """Two iterations in a row of a method with a policy of its own, as one rollout of NumPy arrays."""
     network = network_of(ENV)
     step = jax.jit(lambda method, *given: play(ENV, SIZES, method, network, *given))
-    begin = start(ENV, SIZES, jax.random.key(0))
+    begin = start(ENV, SIZES, network_of(ENV), jax.random.key(0))
     policy = 0.4 * jax.random.normal(jax.random.key(1), (network.size,))
 
     def of(name):
@@ -331,10 +331,14 @@ def test_a_cost_that_is_always_zero_does_not_spoil_training():
     env = make("tutor-15", c3_demand=0.0, horizon=7)
     assert env.cost_bounds[1] == 0
     limits = budgets_of(env, {"c4": 1.0})
-    state = start(env, SIZES, jax.random.key(0))
-    after, _ = jax.jit(partial(ppo.iterate, env, SIZES))(
-        method_arrays(method_spec("mc-cpo"), env), limits, PPOSettings(), state, jnp.zeros(())
-    )
+    network = network_of(env)
+    state = start(env, SIZES, network, jax.random.key(0))
+
+    def iterate(state):
+        method = method_arrays(method_spec("mc-cpo"), env)
+        return ppo.iterate(env, SIZES, method, limits, PPOSettings(), network, state, jnp.zeros(()))
+
+    after, _ = jax.jit(iterate)(state)
     assert np.isfinite(np.asarray(after.parameters)).all()
     assert (np.asarray(after.parameters) != np.asarray(state.parameters)).any()
 
@@ -359,7 +363,7 @@ def test_the_frontier_rate_falls_to_zero_at_its_end(share, rate):
 def test_what_an_episode_has_spent_is_not_weighted():
     """Unlike its totals, where the frontier was mixed in: here just before the first episodes end."""
     sizes = Sizes(environments=8, rollout=6, minibatch=48, epochs=1)
-    begin = start(ENV, sizes, jax.random.key(0))
+    begin = start(ENV, sizes, network_of(ENV), jax.random.key(0))
     policy = 0.4 * jax.random.normal(jax.random.key(1), begin.parameters.shape)
     playing, rollout = play(ENV, sizes, method("mc-cpo"), network_of(ENV), policy, begin.playing, jax.random.key(2))
     spent = (ENV.gamma ** np.arange(6)[:, None, None] * np.asarray(rollout.signals[:, 1:])).sum(axis=0)

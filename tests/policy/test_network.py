@@ -1,5 +1,7 @@
 """The networks: what the flat vector means, and a forward pass that NumPy and JAX agree on."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +49,7 @@ def test_forward_pass_is_that_of_plain_numpy():
     np.testing.assert_allclose(values, expected[5:], rtol=1e-4, atol=1e-4)
 
 
-def graph_network(concepts):
+def graph_network(concepts, **other):
     chain = tuple((concept, concept + 1) for concept in range(concepts - 1))
     return GraphPolicyNetwork(
         2 * concepts + 1,
@@ -57,11 +59,19 @@ def graph_network(concepts):
         edges=(*chain, (0, concepts - 1)),
         blocks=((0, 1), (concepts, 1)),
         fixed=((0.5,),) * concepts,
+        **other,
     )
 
 
+def shared_network(concepts):
+    """As concepts share weights: no rounds, but a look at what is seen of the neighbours."""
+    return graph_network(concepts, rounds=0, sees_neighbours=True)
+
+
 @pytest.mark.parametrize("listed", [False, True], ids=["matrix", "list of edges"])
-@pytest.mark.parametrize("network", [NETWORK, graph_network(6)], ids=["plain", "graph"])
+@pytest.mark.parametrize(
+    "network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"]
+)
 def test_numpy_and_jax_agree(monkeypatch, network, listed):
     if listed:
         monkeypatch.setattr(graph_module, "DENSE", 3)
@@ -73,6 +83,53 @@ def test_numpy_and_jax_agree(monkeypatch, network, listed):
         assert isinstance(found, np.ndarray)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_numpy_and_jax_agree_on_more_concepts_than_a_matrix_is_made_for(rounds):
+    """Concepts of many neighbours, of one and of none, and edges in no order, as lists of them have it."""
+    concepts = graph_module.DENSE + 30
+    rng = np.random.default_rng(2)
+    pairs = {tuple(sorted(map(int, rng.choice(concepts - 3, 2, replace=False)))) for _ in range(3 * concepts)}
+    edges = tuple((int(of), int(to)) for of, to in rng.permutation(sorted(pairs)))
+    network = replace(graph_network(concepts, rounds=rounds, sees_neighbours=True), edges=edges)
+    parameters = rng.normal(scale=0.5, size=network.size).astype(np.float32)
+    features = rng.uniform(size=(network.features, 3)).astype(np.float32)
+    ours, theirs = network.apply(parameters, features), jax.jit(network.apply)(parameters, features)
+    for found, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    plain = plain_neighbours(network, features)
+    np.testing.assert_allclose(network._gather(features[:concepts][None], 1, 0)[0], plain[0], rtol=1e-5)
+    np.testing.assert_allclose(network._gather(features[:concepts][None], 0, 1)[0], plain[1], rtol=1e-5)
+
+
+def plain_neighbours(network, features):
+    """The mean first feature of each concept's prerequisites and of what needs it, one concept at a time."""
+    before, after = np.zeros((2, network.concepts, features.shape[1]))
+    for concept in range(network.concepts):
+        needs = [of for of, to in network.edges if to == concept]
+        opens = [to for of, to in network.edges if of == concept]
+        before[concept] = features[needs].mean(axis=0) if needs else 0.0
+        after[concept] = features[opens].mean(axis=0) if opens else 0.0
+    return before, after
+
+
+@pytest.mark.parametrize("signals", [1, 2, 3])
+@pytest.mark.parametrize(
+    "network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"]
+)
+def test_a_network_without_some_of_its_values_says_the_same_of_actions_bit_for_bit(network, signals):
+    rng = np.random.default_rng(3)
+    runs = rng.normal(scale=0.5, size=(2, 3, network.size)).astype(np.float32)
+    features = rng.uniform(size=(network.features, 4)).astype(np.float32)
+    smaller, fewer = replace(network, signals=signals), network.without_values(runs, signals)
+    assert fewer.shape == (2, 3, smaller.size)
+    for at in np.ndindex(2, 3):
+        (logits, values), (same, rest) = network.apply(runs[at], features), smaller.apply(fewer[at], features)
+        np.testing.assert_array_equal(same, logits)
+        np.testing.assert_array_equal(rest, values[:signals])
+    if signals == network.signals:
+        np.testing.assert_array_equal(fewer, runs)
 
 
 def test_weights_that_are_no_numbers_are_not_hidden():

@@ -11,8 +11,9 @@ from mccpo.bench.serve import servers
 from mccpo.env import Environment, make
 from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies, write_policies
-from mccpo.methods import NeuralPlan, method_spec, train_neural
-from mccpo.methods.gradient.rollout import Sizes, network_of
+from mccpo.methods import MethodSpec, NeuralPlan, PrimalDual, method_arrays, method_spec, train_neural
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.rollout import Sizes
 from mccpo.serve.policy import Release, load_release
 
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -20,19 +21,22 @@ BUDGETS = {"c2": 0.09, "c3": 1 / 3, "c4": 1.8}
 NAMES = ("mc-cpo", "unconstrained")
 
 
+def network_for(env: Environment[Any], spec: MethodSpec) -> Network:
+    """The network of a method as it is trained: with weights that concepts share, or plain."""
+    return PrimalDual(method_arrays(spec, env), shared=spec.shared).network(env)
+
+
 @pytest.fixture(scope="session")
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of tutor-15 that was trained for some hundred steps: two methods, two seeds."""
     env = make("tutor-15")
     plan = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
-    specs = [method_spec(name) for name in NAMES]
-    runs = train_neural(env, specs, BUDGETS, plan)
-    selected = np.asarray(runs.selected)
     folder = tmp_path_factory.mktemp("trained")
-    write_policies(
-        folder,
-        [Policies("tutor-15", env, spec, BUDGETS, ANCHOR, selected[at], seed=0) for at, spec in enumerate(specs)],
-    )
+    kept = []
+    for spec in map(method_spec, NAMES):  # one after the other: their networks are of two kinds
+        runs = train_neural(env, [spec], BUDGETS, plan)
+        kept.append(Policies("tutor-15", env, spec, BUDGETS, ANCHOR, np.asarray(runs.selected)[0], seed=0))
+    write_policies(folder, kept)
     return folder
 
 
@@ -40,26 +44,33 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes a run's folder of policies for an environment, with weights drawn at random."""
 
-    def made(env: Environment[Any], *methods: str, parts: tuple[str, ...] = ("part",), scale: float = 0.3) -> Path:
+    def made(
+        env: Environment[Any],
+        *methods: str,
+        parts: tuple[str, ...] = ("part",),
+        scale: float = 0.3,
+        budgets: dict[str, float] | None = None,
+        floors: dict[str, float] | None = None,
+    ) -> Path:
         draw = np.random.default_rng(0)
         folder = tmp_path_factory.mktemp("run")
-        shape = (2, network_of(env).size)
-        write_policies(
-            folder,
-            [
-                Policies(
-                    part,
-                    env,
-                    method_spec(name),
-                    BUDGETS,
-                    ANCHOR,
-                    draw.normal(scale=scale, size=shape).astype(np.float32),
-                    5,
+        kept = []
+        for part in parts:
+            for spec in map(method_spec, methods or ("mc-cpo",)):
+                weights = draw.normal(scale=scale, size=(2, network_for(env, spec).size)).astype(np.float32)
+                kept.append(
+                    Policies(
+                        part,
+                        env,
+                        spec,
+                        BUDGETS if budgets is None else budgets,
+                        ANCHOR,
+                        weights,
+                        5,
+                        floors=floors or {},
+                    )
                 )
-                for part in parts
-                for name in methods or ("mc-cpo",)
-            ],
-        )
+        write_policies(folder, kept)
         return folder
 
     return made

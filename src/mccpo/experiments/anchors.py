@@ -33,6 +33,7 @@ MOST_TEACHING = MethodSpec("most-teaching", masked=True, shared=True)
 """The method of the second anchor: the mask, the shared network, and learning as the reward."""
 TEACHING_RULES = ("greedy-gain", "mastery-learning", "zpdes", "planning")
 """The rules that may teach more than what was trained."""
+PLANNED_EPISODES = 500  # of the rule that thinks for long before it teaches
 
 
 def train_anchor(
@@ -78,7 +79,8 @@ def _teaching(env: Environment[Any], plan: NeuralPlan, session: Session) -> Iter
         entry = METHODS[name]
         assert isinstance(entry, RuleEntry)
         try:
-            played = RulePolicies(entry.build(), 1).play(env, episodes=EVALUATION_EPISODES, seed=plan.seed)
+            episodes = PLANNED_EPISODES if name == "planning" else EVALUATION_EPISODES
+            played = RulePolicies(entry.build(), 1).play(env, episodes=episodes, seed=plan.seed)
         except DoesNotApply:
             continue
         yield values_of(env, played, 0)

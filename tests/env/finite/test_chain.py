@@ -139,8 +139,8 @@ def test_impossible_parameters_are_refused_with_a_way_out(parameters, what, fix)
 @pytest.mark.parametrize(
     ("name", "parameters", "what", "fix"),
     [
-        ("chian", {}, "unknown environment 'chian'", "did you mean 'chain'? choose from chain, gate"),
-        ("sudoku", {}, "unknown environment 'sudoku'", "choose from chain, gate"),
+        ("chian", {}, "unknown environment 'chian'", "did you mean 'chain'? choose from chain, fractions, gate"),
+        ("sudoku", {}, "unknown environment 'sudoku'", "choose from chain, fractions, gate"),
         ("chain", {"p_lern": 0.5}, "chain has no parameter 'p_lern'", "did you mean 'p_learn'? choose from concepts"),
         ("gate", {"horizon": 3}, "gate has no parameter 'horizon'", "choose from R, gamma, theta"),
     ],

@@ -6,14 +6,14 @@ import pytest
 from mccpo.experiments import Options, Session, feasibility, training
 from mccpo.experiments.paper import tutor
 from mccpo.experiments.saved_policies import read_policies, write_policies
-from mccpo.methods import NeuralPlan, NeuralProgress, NeuralRuns, network_of
+from mccpo.methods import NeuralPlan, NeuralProgress, NeuralRuns
 
 
 def untrained(env, variants, plan, **_):
     """Policies as they would be before training, which is not what this is about."""
     runs = (len(variants), plan.seeds)
     point, costs = np.zeros((*runs, 1)), np.zeros((*runs, 1, len(env.cost_names)))
-    policies = np.zeros((*runs, network_of(env).size), np.float32)
+    policies = np.zeros((*runs, variants[0].learner.network(env).size), np.float32)
     curves = NeuralProgress(point, costs, point, point, costs, point, point)
     return NeuralRuns(policies, policies, costs[:, :, 0], curves, np.array([1]))
 

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from mccpo.env import Activity, make
 from mccpo.experiments.saved_policies import read_policies
 from mccpo.methods import execute, method_arrays, method_spec
-from mccpo.methods.gradient.rollout import network_of
 from mccpo.policy import FILTERS, masked_softmax
 from mccpo.serve.policy import load_release
 from mccpo.serve.policy.network import executed
 
+from ..conftest import network_for  # noqa: TID252 - the network that the runs were made with
+
 ENVIRONMENTS = {
+    "fractions": make("fractions"),
+    "more than a matrix is made for": make("tutor-15", concepts=120, curriculum_seed=1),
     "tutor-15-bkt": make("tutor-15-bkt"),
     "activities": make("tutor-15", concepts=4, activities=("hint", Activity("quiz", 0.7, 0.5, -0.1))),
     "prepared": make("prepared", concepts=6, K0=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
@@ -23,8 +26,9 @@ ENVIRONMENTS = {
 
 def in_jax(env, method, parameters, features, mask):
     """What the trained policy does, as training has it."""
-    logits, _ = network_of(env).apply(jnp.asarray(parameters), jnp.asarray(features, jnp.float32)[:, None])
-    numbers = method_arrays(method_spec(method), env)
+    spec = method_spec(method)
+    logits, _ = network_for(env, spec).apply(jnp.asarray(parameters), jnp.asarray(features, jnp.float32)[:, None])
+    numbers = method_arrays(spec, env)
     probs = masked_softmax(logits[:, 0], jnp.asarray(mask) | ~numbers.masked).probs
     return np.asarray(execute(numbers, probs, jnp.asarray(mask), jnp.asarray(env.hack)))
 
@@ -42,6 +46,23 @@ def assert_same_chances(folder, method):
             expected = in_jax(kept.env, method, kept.parameters[seed], features, mask)
             np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
             assert method == "unconstrained" or not found[:-1][~mask].any()
+
+
+@pytest.mark.parametrize("method", ["mc-cpo", "unconstrained"])
+def test_logits_are_those_of_training_with_and_without_shared_weights(trained_run, method):
+    """What values were estimated by is left out, and what is left says the same."""
+    kept = next(each for each in read_policies(trained_run) if each.method.name == method)
+    network = network_for(kept.env, kept.method)
+    assert (network.kind == "graph") is kept.method.shared is (method == "mc-cpo")
+    features = np.random.default_rng(2).random((kept.env.num_features, 30)).astype(np.float32)
+    for seed in (0, 1):
+        served = load_release(trained_run, method=method, seed=seed).network
+        assert served.network.signals == 1 < network.signals
+        expected, _ = network.apply(kept.parameters[seed].astype(np.float64), features.astype(np.float64))
+        trained, _ = network.apply(jnp.asarray(kept.parameters[seed]), jnp.asarray(features))
+        found = np.stack([served.logits(column) for column in features.T.astype(np.float64)], axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found, trained, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained"])

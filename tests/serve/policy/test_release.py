@@ -55,7 +55,7 @@ def test_a_release_is_what_the_run_says(run_of):
         found.action("v7")
 
 
-@pytest.mark.parametrize("name", ["tutor-25", "tutor-15-bkt", "tutor-15-activities", "prepared"])
+@pytest.mark.parametrize("name", ["tutor-25", "tutor-15-bkt", "tutor-15-activities", "prepared", "fractions"])
 def test_tutors_are_served_by_their_parameters(run_of, name):
     env = make(name, horizon=40)
     served = load_release(run_of(env))
@@ -76,6 +76,14 @@ def test_other_tutors_are_refused_with_the_reason(run_of, name, why):
     assert "\n" not in str(caught.value)
 
 
+def test_a_policy_that_was_held_to_floors_alone_is_served(run_of):
+    env = make("tutor-15", horizon=40)
+    found = load_release(run_of(env, budgets={}, floors={"learning": 0.5, "mastered": 3.0}))
+    assert found.budgets == {}
+    assert found.masked
+    assert found.network.logits(np.full(env.num_features, 0.3)).shape == (env.num_actions,)
+
+
 def test_where_there_are_no_activities_every_action_is_practice(release):
     assert release.actions[3] == ("v3", "practice")
     assert release.action("v3") == release.action("v3", "practice") == 3
@@ -86,8 +94,8 @@ def test_a_release_is_rebuilt_from_what_is_kept_of_it(folder):
     one = load_release(folder)
     again = build_release(one.description, one.weights, version=one.version)
     assert (again.version, again.sha256) == (one.version, one.sha256)
-    for a, b in zip(again.network, one.network, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert again.network.network == one.network.network
+    np.testing.assert_array_equal(again.network.parameters, one.network.parameters)
 
 
 def test_versions_and_hashes_tell_what_differs(folder, run_of):
@@ -140,6 +148,11 @@ def parameters(document):
     return document["parts"][PART]["parameters"]
 
 
+def own_network(document):
+    """That of the method itself, whose weights concepts share; the part has the one that most methods have."""
+    return document["parts"][PART]["methods"]["mc-cpo"]["network"]
+
+
 EDITS = {
     "another format": lambda d: d.update(format="x/1"),
     "no parts": lambda d: d.pop("parts"),
@@ -172,9 +185,14 @@ EDITS = {
     "infinite novelty": lambda d: parameters(d).update(novelty_span=float("inf")),
     "a negative budget": lambda d: d["parts"][PART]["budgets"].update(c3=-1),
     "an infinite budget": lambda d: d["parts"][PART]["budgets"].update(c3=float("inf")),
-    "another network": lambda d: d["parts"][PART]["network"].update(hidden=[64, 32]),
+    "another network": lambda d: own_network(d).update(hidden=[64, 32]),
+    "a network of other rounds": lambda d: own_network(d).update(rounds=1),
+    "a network without neighbours": lambda d: own_network(d).update(sees_neighbours=False),
+    "a network of fewer concepts": lambda d: own_network(d).update(concepts=14),
+    "a network of no blocks": lambda d: own_network(d).update(blocks=[]),
+    "an unknown kind of network": lambda d: own_network(d).update(kind="deep"),
     "a network of another kind": lambda d: d["parts"][PART]["network"].update(depth=3),
-    "a network of other features": lambda d: d["parts"][PART]["network"].update(features=60),
+    "a network of other features": lambda d: own_network(d).update(features=60),
     "an unknown filter": lambda d: d["parts"][PART]["methods"]["mc-cpo"].update(filter="sieve"),
     "a mask that is no truth": lambda d: d["parts"][PART]["methods"]["mc-cpo"].update(masked="yes"),
 }

@@ -29,7 +29,8 @@ register_family(
     "MC-CPO",
     f"""Mastery-conditioned constrained policy optimisation: a mask, a multiplier for each budget, a frontier.
 
-**Problem:** max_π J(π) s.t. J_ci(π) ≤ d_i, over policies that choose among the concepts the learner is ready for:
+**Problem:** max_π J(π) s.t. J_ci(π) ≤ d_i and, where floors are asked for, G_j(π) ≥ f_j, over policies that choose
+among the concepts the learner is ready for:
 
     π(a|s) ∝ exp(f_θ(s, a)) for ready a, else 0;    π̃ = (1 - ε) π + ε U(F), F the concepts that have just become ready
     e_i = (J_ci - d_i)/d_i,   I_i ← clip(I_i + β e_i, 0, cap),   λ_i = clip(I_i + g ē_i, 0, cap)
@@ -41,8 +42,9 @@ register_family(
 
 **Departures:** the paper's multipliers only integrate; the proportional part g ē damps their swing and vanishes with
 the error. Of ē it leaves aside what two standard errors explain, so that episodes that differ much do not move prices
-by chance. ε falls to zero at half of training. Errors are relative to the budgets. Training aims below the budgets by
-what chance can do to a policy that is judged. That policy is chosen on validation episodes among averages of the
+by chance. Concepts share the weights of the network, where concepts are known. ε falls to zero at half of training.
+Errors are relative to the budgets, those of floors to what can be reached. Training aims below the budgets by what
+chance can do to a policy that is judged. That policy is chosen on validation episodes among averages of the
 parameters. With `follow`, a setting that is searched, a price is higher in episodes that will exceed their budget and
 lower in others: FPI's idea.
 
