@@ -84,7 +84,7 @@ def test_certify_passes_and_the_report_shows_it(run: str, capsys: pytest.Capture
     assert printed["correction"]["claims"] == 2 * 3
     assert main(["report", run, "--out", f"{run}/page.html"]) == 0
     page = Path(run, "page.html").read_text()
-    assert "Upper bound at 95" in page
+    assert "Bound at 95" in page
     assert "(MC-CPO of tutor-15 in 400 fresh episodes)" in page
     assert main(["certify", run, "--episodes", "400"]) == 0
     assert "0 of 8,000 steps taught what was not ready: the mask" in capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_a_run_that_is_resumed_shows_its_certificate(
     kept = {name: Path(run, name).read_bytes() for name in ("results.json", "policies.json", "certificate.json")}
     assert main([*_training(trained.parent), "--out", run, "--resume"]) == 0
     assert {name: Path(run, name).read_bytes() for name in kept} == kept
-    assert "Upper bound at 95" in Path(run, "report.html").read_text()
+    assert "Bound at 95" in Path(run, "report.html").read_text()
     assert "left out" not in capsys.readouterr().err
 
 
@@ -120,7 +120,7 @@ def test_a_certificate_that_says_nothing_is_left_out_of_the_report(
     told = capsys.readouterr().err
     assert "the certificate is left out" in told
     assert what in told
-    assert "Upper bound at" not in Path(run, "report.html").read_text()
+    assert "Bound at" not in Path(run, "report.html").read_text()
 
 
 def test_certify_that_falls_short_exits_3_and_leaves_its_certificate(
@@ -138,7 +138,7 @@ def test_a_certificate_of_another_run_is_left_out_of_the_report(run: str, capsys
     Path(run, "certificate.json").write_text(json.dumps(certificate))
     assert main(["report", run]) == 0
     assert "other policies" in capsys.readouterr().err
-    assert "Upper bound at" not in Path(run, "report.html").read_text()
+    assert "Bound at" not in Path(run, "report.html").read_text()
 
 
 @pytest.mark.parametrize(

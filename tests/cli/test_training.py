@@ -43,7 +43,7 @@ def flags(command: str) -> set[str]:
 
 
 def test_every_flag_of_reproduce_is_one_of_compare() -> None:
-    assert flags("compare") - flags("reproduce") == {"--curriculum", "--require"}
+    assert flags("compare") - flags("reproduce") == {"--curriculum", "--require", "--floor", "--objective"}
     assert flags("reproduce") - flags("compare") == {"--data"}
     assert {"--seeds", "--kappa", "--budget", "--out", "--resume", "--json", "--require-satisfied"} <= flags("compare")
 
@@ -107,7 +107,7 @@ def test_the_help_of_a_command_has_its_own_words_and_flags(command: str, capsys:
     words = {
         "compare": "Several environments make one run and one report, with a table each.",
         "reproduce": "with a verdict on each.",
-        "solve": "the least that each cost can reach",
+        "solve": "with the smallest conflicting set, what each of it can reach by itself, and what would do",
     }
     assert words[command] in shown
 

@@ -52,7 +52,8 @@ FloorFlag: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         negative="",
-        help="What must be reached at least: learning=0.8 is 80 % of what can be learnt, mastered=6 six concepts. Of "
+        help="What must be reached at least: learning=0.8 is 80 % of what can be learnt, mastered=6 six concepts; "
+        "learning=0.4,0.6,0.8 gives a front. Of "
         "learning, learning-total, mastered, engagement; can be repeated. Without --kappa or --budget, floors alone.",
     ),
 ]
@@ -107,9 +108,13 @@ class Training:
         objective: Literal["engagement", "learning"] = "engagement",
     ) -> Options:
         """The options of the experiment that these flags ask for; `methods` are those that are meant by default."""
-        from mccpo.experiments import Options, parse_floor
+        from mccpo.experiments import Options, parse_levels
         from mccpo.methods import PAPER_METHODS
 
+        asked = [parse_levels(floor) for floor in floors]
+        swept = [levels for levels in asked if len(levels) > 1]
+        if len(swept) > 1:
+            raise InputError("two floors have several levels", fix="give several levels of one")
         default = PAPER_METHODS if methods is None else methods
         named = default if self.methods is None else [name.strip() for name in self.methods.split(",")]
         return Options(
@@ -122,7 +127,8 @@ class Training:
             budgets=parse_pairs(self.budget or [], "--budget", number),
             parameters=environment_parameters(self.set, curriculum),
             requirements=tuple(requirements),
-            floors=tuple(parse_floor(floor) for floor in floors),
+            floors=tuple(floor for levels in asked if len(levels) == 1 for floor in levels),
+            sweep=swept[0] if swept else (),
             objective=objective,
         )
 

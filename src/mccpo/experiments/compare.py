@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
-from mccpo.exact import Infeasible, front, solve
+from mccpo.evaluation import Curves
+from mccpo.exact import Infeasible, Optimum, front, solve
 from mccpo.experiments import feasibility, measuring
 from mccpo.experiments import requirements as rules
 from mccpo.experiments.finite import Outcome, run, tests
 from mccpo.experiments.floor_sentences import Said, split_sentences
 from mccpo.experiments.floors import check_asked
-from mccpo.experiments.options import Options, Session, describe, kappa_text
+from mccpo.experiments.options import Level, Options, Session, describe
 from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
@@ -42,10 +43,10 @@ def check(environment: str, options: Options) -> None:
     rules.check(options.requirements, env)
     if isinstance(env, FiniteEnvironment):
         options.plan(env)
-        for kappa in options.kappa or (None,):
-            _posed(env, kappa, options)
+        for level in options.levels:
+            _posed(env, level, options)
     else:
-        check_asked(options.floors, env)
+        check_asked(options.levels[0].floors, env)
         options.neural_plan(environment)
         check_budgets(env.cost_names, options.budgets)
 
@@ -74,15 +75,17 @@ def _with_floors(options: Options) -> tuple[Options, tuple[Said, ...]]:
 def _finite(
     environment: str, env: FiniteEnvironment[Any], options: Options, said: tuple[Said, ...], session: Session
 ) -> Produced:
-    levels: tuple[float | None, ...] = options.kappa or (None,)
-    tasks = [_posed(env, kappa, options) for kappa in levels]
+    levels = options.levels
+    tasks = [_posed(env, level, options) for level in levels]
     plan = options.plan(env)
     outcomes: list[Outcome] = []
-    for kappa, task in zip(levels, tasks, strict=True):
+    for level, task in zip(levels, tasks, strict=True):
         names = _methods_at(options, first=not outcomes)
-        label = _label(environment, kappa)
+        label = level.label(environment)
         outcomes.append(run(task, names, plan, label, session) if names else outcomes[0].without_rows())
-    kappa = levels[0] if levels[0] is not None or env.fixed_budgets else FINITE_KAPPA
+    kappa = levels[0].kappa
+    if kappa is None and tasks[0].budgets and not env.fixed_budgets:
+        kappa = FINITE_KAPPA
     results = Results(
         table=environment,
         title=_title(environment),
@@ -101,21 +104,21 @@ def _finite(
 def _neural(
     environment: str, env: Environment[Any], options: Options, said: tuple[Said, ...], session: Session
 ) -> Produced:
-    levels: tuple[float | None, ...] = options.kappa or (None,)
+    levels = options.levels
     plan = options.neural_plan(environment)
     problem = pose_neural(env, options, session)
     # A rule may loosen the κ that nobody asked for, but neither a κ nor a budget that somebody did.
-    numbers = problem.budgets(levels[0], options.budgets) if options.kappa else options.budgets
+    numbers = problem.budgets(levels[0].kappa, options.budgets) if options.kappa else options.budgets
     asked = rules.translate(options.requirements, env, problem.anchor.costs, numbers, problem.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
-    held = [problem.constraints(kappa, given) for kappa in levels]
+    held = [replace(problem, floors=level.floors).constraints(level.kappa, given) for level in levels]
     outcomes: list[Outcome] = []
     unmet: list[UnmetBudgets | None] = []
-    for kappa, constraints in zip(levels, held, strict=True):
-        names, label = _methods_at(options, first=not outcomes), _label(environment, kappa)
-        outcome = (
-            measuring.run(problem, names, constraints, label, session, kappa) if names else outcomes[0].without_rows()
-        )
+    for level, constraints in zip(levels, held, strict=True):
+        names, label = _methods_at(options, first=not outcomes), level.label(environment)
+        outcome: Outcome = outcomes[0].without_rows() if outcomes else Outcome({}, Curves(np.zeros(0), {}))
+        if names:
+            outcome = measuring.run(problem, names, constraints, label, session, level.kappa)
         outcomes.append(outcome)
         unmet.append(feasibility.examine(problem, outcome.rows, constraints, label, session))
     first = outcomes[0]
@@ -136,16 +139,17 @@ def _neural(
         environment=description(env),
         tests=tests(first.rows),
         notes=(NOTE_EVALUATED,),
-        level=BudgetLevel(DEFAULT_KAPPA if levels[0] is None and held[0].budgets else levels[0]),
+        level=BudgetLevel(DEFAULT_KAPPA if levels[0].kappa is None and held[0].budgets else levels[0].kappa),
         requirements=(*asked.explanations, *(entry.explain(held[0]) for entry in said)),
-        parts={_label(environment, kappa): "" for kappa in levels},
+        parts={level.label(environment): "" for level in levels},
         tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
     )
     return Produced(results, {environment: first.curves})
 
 
-def _posed(env: FiniteEnvironment[Any], kappa: float | None, options: Options) -> BudgetedProblem:
-    return pose_finite(env, kappa=kappa, budgets=options.budgets, floors=options.floors, objective=options.objective)
+def _posed(env: FiniteEnvironment[Any], level: Level, options: Options) -> BudgetedProblem:
+    held = {"budgets": options.budgets, "floors": level.floors, "objective": options.objective}
+    return pose_finite(env, kappa=level.kappa, **held)  # type: ignore[arg-type]
 
 
 def _shown(env: Environment[Any], options: Options) -> Mapping[str, object]:
@@ -157,16 +161,15 @@ def _methods_at(options: Options, *, first: bool) -> tuple[str, ...]:
     return tuple(name for name in options.methods if first or sees_budgets(name))
 
 
-def _label(environment: str, kappa: float | None) -> str:
-    return environment if kappa is None else f"{environment} {kappa_text(kappa)}"
-
-
 def _title(environment: str) -> str:
     return f"The methods on {environment}"
 
 
 def _front(task: BudgetedProblem) -> tuple[FrontPoint, ...]:
-    """The exact front: over the one budget there is, or over a common scaling of several."""
+    """The exact front: over the one budget there is, or over a common scaling of several, or of the floors."""
+    held = task.constraints
+    if not held.budgets:
+        return front_points(task, _floor_front(task))
     if len(task.budgets) == 1:
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))
     solutions = []
@@ -175,3 +178,16 @@ def _front(task: BudgetedProblem) -> tuple[FrontPoint, ...]:
         if not isinstance(optimum, Infeasible):
             solutions.append((float(scale), optimum))
     return front_points(task, solutions)
+
+
+def _floor_front(task: BudgetedProblem) -> list[tuple[float, Optimum]]:
+    """The optima at floors from nothing to as much as can be reached."""
+    held = task.constraints
+    solutions = []
+    for share in np.linspace(0.05, 1.0, FRONT_POINTS) if held.floors else ():
+        # A hair below the most: on the very edge, rounding in the solver can read as infeasible.
+        floors = {name: float(share) * (1 - 1e-7) * held.reach[name] for name in held.floors}
+        optimum = solve(task.model, floors=floors, objective=held.objective)
+        if not isinstance(optimum, Infeasible):
+            solutions.append((float(share), optimum))
+    return solutions

@@ -62,6 +62,12 @@ def parse_floor(text: str) -> Floor:
     return Floor(name, number, relative=percent or (number <= 1 and amount == value))
 
 
+def parse_levels(text: str) -> tuple[Floor, ...]:
+    """The floors of a text that may name several levels, such as `learning=0.4,0.6,0.8`."""
+    name, sign, values = text.partition("=")
+    return tuple(parse_floor(f"{name}{sign}{value}") for value in values.split(","))
+
+
 def check_asked(floors: Iterable[Floor], env: Environment[Any]) -> None:
     """Refuses floors that an environment cannot be held to, and two of one name."""
     names = [floor.name for floor in floors]

@@ -18,11 +18,31 @@ from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapsh
 
 
 @dataclass(frozen=True)
+class Level:
+    """One level of budgets and floors that a comparison trains for; `swept` is the floor that sets it apart."""
+
+    kappa: float | None = None
+    floors: tuple[Floor, ...] = ()
+    swept: Floor | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The floor that sets it apart, as it was asked for."""
+        return None if self.swept is None else self.swept.number
+
+    def label(self, environment: str) -> str:
+        """What the part of a run at this level is called."""
+        of_kappa = [] if self.kappa is None else [kappa_text(self.kappa)]
+        return " ".join([environment, *of_kappa, *([] if self.swept is None else [str(self.swept)])])
+
+
+@dataclass(frozen=True)
 class Options:
     """The choices that `compare` and `reproduce` share; what is left out has the paper's value.
 
     `requirements` are budgets and floors in a teacher's words: see `mccpo.experiments.requirements`. `floors` are what
-    must be reached at least, `objective` is what is made as large as they and the budgets allow.
+    must be reached at least, and `sweep` are levels of one more floor, each trained for. `objective` is what is made as
+    large as all of them allow.
     """
 
     methods: tuple[str, ...] = PAPER_METHODS
@@ -35,6 +55,7 @@ class Options:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
     floors: tuple[Floor, ...] = ()
+    sweep: tuple[Floor, ...] = ()
     objective: Objective = "engagement"
 
     def __post_init__(self) -> None:
@@ -51,10 +72,20 @@ class Options:
                 raise InputError(f"kappa {kappa} is named twice", fix="name each level once")
             if not 0 < kappa < float("inf"):
                 raise InputError(f"kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.9")
+        if len(self.kappa) > 1 and self.sweep:
+            raise InputError("several kappa and several floors contradict each other", fix="give one or the other")
         if len(self.kappa) > 1 and self.budgets:
             raise InputError("several kappa and a --budget contradict each other", fix="give one or the other")
         if len(self.kappa) > 1 and self.requirements:
             raise InputError("several kappa and a --require contradict each other", fix="give one or the other")
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """What is trained for, one after the other: every κ, or every floor of a sweep."""
+        if self.sweep:
+            kappa = self.kappa[0] if self.kappa else None
+            return tuple(Level(kappa, (*self.floors, floor), floor) for floor in self.sweep)
+        return tuple(Level(kappa, self.floors) for kappa in self.kappa or (None,))
 
     def plan(self, env: FiniteEnvironment[Any]) -> TabularPlan:
         """How to train on a finite environment."""

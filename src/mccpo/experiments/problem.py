@@ -209,7 +209,7 @@ def pose_neural(env: Environment[Any], options: Options, session: Session) -> Pr
     """Poses the problem of an environment that is not finite, as the options say."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
-    return pose(env, plan, session, floors=options.floors, objective=options.objective)
+    return pose(env, plan, session, floors=options.levels[0].floors, objective=options.objective)
 
 
 def worth(

@@ -14,7 +14,7 @@ from mccpo.evaluation import Curves
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Optimum, satisfies
 from mccpo.experiments.finite import Outcome
-from mccpo.experiments.options import Options
+from mccpo.experiments.options import Level, Options
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.verdicts import verdicts
 from mccpo.experiments.problem import BudgetedProblem
@@ -117,15 +117,15 @@ def description(env: Environment[Any]) -> str:
 
 def fronts(
     methods: Sequence[str],
-    levels: Sequence[float | None],
+    levels: Sequence[Level],
     outcomes: Sequence[Outcome],
     unmet: Sequence[UnmetBudgets | None] | None = None,
 ) -> Fronts:
     """Where each method ended up at each budget level it was trained for, and why not within the budgets, if known."""
     return {
         method: tuple(
-            FrontPoint(means_of(outcome.rows[method]), kappa=kappa, unmet=why)
-            for kappa, outcome, why in zip(levels, outcomes, unmet or [None] * len(levels), strict=True)
+            FrontPoint(means_of(outcome.rows[method]), kappa=level.kappa, floor=level.share, unmet=why)
+            for level, outcome, why in zip(levels, outcomes, unmet or [None] * len(levels), strict=True)
             if method in outcome.rows
         )
         for method in methods

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mccpo.env import Chain, make
 from mccpo.exact import front
 from mccpo.experiments.finite import aims, run, tests
-from mccpo.experiments.options import Options, Session
+from mccpo.experiments.options import Level, Options, Session
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import pose_finite
 from mccpo.experiments.table import NOTE_AVERAGED, Produced, description, front_points, fronts, protocol, solved_setting
@@ -48,7 +48,7 @@ def produce(options: Options, session: Session) -> Produced:
         tests=tests(outcome.rows),
         notes=(NOTE_AVERAGED, NOTE_BUDGET, NOTE_FACE, NOTE_POST_HOC),
         tradeoff=TradeOff(
-            fronts(options.methods, [kappa], [outcome]),
+            fronts(options.methods, [Level(kappa)], [outcome]),
             optimum=front_points(task, front(task.model, "c4", budgets=task.budgets)),
         ),
     )

@@ -98,7 +98,8 @@ def _lines(tradeoff: TradeOff, metric: str) -> _Lines:
         base, weight = split_weight(method)
         for point in points:
             if metric in point.metrics and "return" in point.metrics:  # where nothing could be met there is neither
-                mark = weight or ("" if point.kappa is None else f"{point.kappa:g}")
+                level = point.floor if point.kappa is None else point.kappa
+                mark = weight or ("" if level is None else f"{level:g}")
                 met = point.metrics.get("satisfaction_strict", 1.0) >= _EVERY_SEED
                 line = lines.setdefault(f"{base}@" + weight_name(base) if weight else method, [])
                 line.append(_Point(point.metrics[metric], point.metrics["return"], mark, met))

@@ -13,7 +13,8 @@ from mccpo.runs.results.supplement import UnmetBudgets
 class FrontPoint:
     """The metrics of a policy that was made for one level of what is traded.
 
-    The level is a `kappa`, a `weight` of shaping or a `budget`; a point at budgets that were not met says why.
+    The level is a `kappa`, a `weight` of shaping, a `budget`, or a `floor` as it was asked for; a point at budgets that
+    were not met says why.
     """
 
     metrics: dict[str, float]
@@ -21,22 +22,24 @@ class FrontPoint:
     weight: float | None = None
     budget: float | None = None
     unmet: UnmetBudgets | None = None
+    floor: float | None = None
 
     def as_json(self) -> Json:
         """The level, then the metrics, as JSON values."""
-        level = stated(kappa=self.kappa, weight=self.weight, budget=self.budget)
+        level = stated(kappa=self.kappa, weight=self.weight, budget=self.budget, floor=self.floor)
         return {**level, **self.metrics, **stated(infeasible=None if self.unmet is None else self.unmet.as_json())}
 
     @classmethod
     def parse(cls, raw: object, where: str) -> FrontPoint:
         """Reads a point."""
         entries = dict(as_mapping(raw, where))
-        kappa, weight, budget = (
-            as_optional_number(entries.pop(name, None), f"{where}, {name}") for name in ("kappa", "weight", "budget")
+        levels = ("kappa", "weight", "budget", "floor")
+        kappa, weight, budget, floor = (
+            as_optional_number(entries.pop(name, None), f"{where}, {name}") for name in levels
         )
         at = "" if kappa is None else f"κ={float(kappa)!r}"
         unmet = UnmetBudgets.parse(entries.pop("infeasible", None), f"{where} {at}".strip())
-        return cls(_metrics(entries, where), kappa, weight, budget, unmet)
+        return cls(_metrics(entries, where), kappa, weight, budget, unmet, floor)
 
 
 @dataclass(frozen=True)
