@@ -297,11 +297,11 @@ def test_the_choice_is_a_finalist_that_meets_the_budgets():
     assert J_c3[0] > J_c3[2] > J_c3[1]
     assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
     learner = PrimalDual(method_arrays(method_spec("mc-cpo"), env))
-    state = selection.start(env, Sizes(8, 16, 32, 1), learner, jax.random.key(0))
+    state = jax.jit(lambda key: selection.start(env, Sizes(8, 16, 32, 1), learner, key))(jax.random.key(0))
     policies = jnp.stack([over, dull, best, dull, over, dull])
     state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
     limits = budgets_of(env, {"c3": float(J_c3[2]) + 1e-3})
-    chosen = selection.conclude(env, learner, limits, state)
+    chosen = jax.jit(lambda state: selection.conclude(env, learner, limits, state))(state)
     np.testing.assert_array_equal(chosen, best)
 
 

@@ -7,6 +7,8 @@ from mccpo.env import make
 from mccpo.exact import Infeasible, Optimum, enumerate_model, evaluate, solve
 from mccpo.methods import TabularPlan, method_spec, train_tabular
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 BATCH, SEEDS = 20, 4
 # Environment, and how far (relatively) a multiplier may lie from that of the program.
 SHORT = [("chain", {}, 0.05), ("random-finite", {"instance": 2}, 0.15)]

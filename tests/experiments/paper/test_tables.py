@@ -61,6 +61,7 @@ def test_the_gate_shows_what_it_must_at_every_reward() -> None:
     assert verdicts["post-hoc"]["return"].kind == "agrees"
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("budget", [2.4505, pytest.param(2.592, marks=pytest.mark.slow)])
 def test_the_chain_shows_what_it_must(budget: float) -> None:
     options = Options(methods=("mc-cpo", "mc-cpo-no-frontier"), budgets={"c4": budget})
@@ -119,6 +120,7 @@ def test_options_are_checked(options: dict[str, object], message: str) -> None:
         Options(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("optimised")
 def test_a_reward_of_another_scale_needs_no_other_settings() -> None:
     options = Options(methods=("mc-cpo",), seeds=2, parameters={"r_hack": 30.0, "r_concept": 18.0})
     (setting,) = compare.produce("chain", options, Session()).results.settings
