@@ -173,6 +173,7 @@ def lands_inside(drawn, probs, mask):
 
 
 # Past 16 entries jax sums in blocks, in another order than one by one.
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("width", [5, 16, 60])
 def test_no_uniform_number_makes_inverse_cdf_sampling_leave_the_ready_set(width):
     uniform, probs, mask = adversarial(width)
@@ -202,6 +203,7 @@ def test_rounding_of_the_sum_cannot_bring_back_a_masked_action():
             assert int(draw(np.float32(0.99999994), padded, mask)) == len(probs) - 1
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("width", [5, 60])
 def test_gumbel_sampling_never_leaves_the_ready_set(width):
     _, probs, mask = adversarial(width, count=200)
