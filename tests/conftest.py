@@ -19,8 +19,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # Most of the time of these tests is spent on compiling small programs that run for a moment: they are compiled in less
 # time, to run in more. With `explore` they are compiled as users' are.
-if settings.default.derandomize:
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+QUICK = settings.default.derandomize
+if QUICK:
+    flags = ("backend_optimization_level=1", "cpu_use_fusion_emitters=false", "cpu_parallel_codegen_split_count=1")
+    os.environ.setdefault("XLA_FLAGS", " ".join(f"--xla_{flag}" for flag in flags))
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
+# jax has read its variables by now; those that tests start will.
+FAST_COMPILING = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS", "0").lower() in ("1", "true", "yes", "on")
+jax.config.update("jax_disable_most_optimizations", FAST_COMPILING)
+
+# Processes that tests start would otherwise each compile the package's own modules where that is forbidden.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MOST_MAPS = 20_000
 
@@ -47,6 +57,31 @@ def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         assert place is not None
         cache.keep_programs(place)
         yield
+
+
+EVALUATING = ("anchors", "finite", "measuring", "problem")  # the modules of experiments that judge policies
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _choosing_and_judging_are_quick() -> Iterator[None]:
+    """A training of a moment ends with episodes that choose among its policies and judge them, and take most of it.
+
+    A few do as well for policies that have learnt next to nothing. With `explore` they are as many as users'.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if QUICK:
+            patch.setattr("mccpo.methods.gradient.training.LEAST_FINAL", 32)
+            for module in EVALUATING:
+                patch.setattr(f"mccpo.experiments.{module}.EVALUATION_EPISODES", 200)
+        yield
+
+
+@pytest.fixture
+def optimised() -> Iterator[None]:
+    """Asked for by tests whose programs run for longer than they take to compile."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", FAST_COMPILING)
 
 
 @pytest.fixture(autouse=True, scope="module")

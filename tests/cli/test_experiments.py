@@ -98,7 +98,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_bits() -> None:
         "--seeds",
         "2",
         "--episodes",
-        "400000",
+        "200000",
         "--methods",
         "mc-cpo",
     ]

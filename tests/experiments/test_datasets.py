@@ -136,7 +136,7 @@ WITHOUT = {
 """Data sets that no environment can be made of as they are, and why."""
 
 
-QUICK = 5
+QUICK = 8
 """Every so many-th data set is tried each time, all of them by `make test-all`."""
 
 

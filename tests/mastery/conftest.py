@@ -97,3 +97,8 @@ def plain_step():
 @pytest.fixture
 def draw():
     return np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def _fitting_is_optimised(optimised: None) -> None:
+    """It takes many steps of one small program."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from mccpo.evaluation import Curves, summarise, welch
 
@@ -246,3 +247,13 @@ def tutor() -> dict[str, Any]:
 def two_levels() -> tuple[dict[str, Any], dict[str, Curves]]:
     """A table of two settings, with the curves of its parts."""
     return by_kappa()
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for by a test of what stands beside the figures: they are set up as ever, and left empty."""
+
+    def empty(figure: Figure, buffer: BinaryIO, **_: Any) -> None:
+        buffer.write(b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>')
+
+    monkeypatch.setattr(Figure, "savefig", empty)

@@ -64,10 +64,11 @@ def test_no_id_is_used_twice(text):
 
 
 def test_numbers_link_to_their_folder(folder, tables):
+    methods = {words.method_label(name): name for name in STRENGTHS}
     for environment in ("gate", "chain", "tutor-15"):
         for kind in ("place", "cells", *(["exact"] if environment != "tutor-15" else [])):
             for row in tables[f"on-{environment}", kind][1:]:
-                method = next(name for name in STRENGTHS if words.method_label(name) == name_of(row))
+                method = methods[name_of(row)]
                 _, *cells = [row[0], *row[2:]] if kind == "cells" else row  # κ is no number of a run
                 for cell in cells:
                     if method == "maskable-ppo" or not re.search(r"\d", cell["text"]):
@@ -81,6 +82,7 @@ def name_of(row):
     return max((label for label in map(words.method_label, STRENGTHS) if row[0]["text"].startswith(label)), key=len)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_missing_folders_are_not_linked(folder, tmp_path):
     for name in ("results.json", "rows.parquet"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
@@ -255,6 +257,7 @@ def test_few_distinct_colours(view):
     assert len({(one.colour, one.dashes) for one in found.values()}) == len(found)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_published_results_alone_are_enough(folder):
     told = render(view_from(json.loads((folder / "results.json").read_text())))
     assert "Over all environments" in told

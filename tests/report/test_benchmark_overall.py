@@ -81,6 +81,7 @@ def test_profiles_are_of_ranked_methods(view):
     assert profiles(few, strokes(view), iter("ab")) == drawn
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nobody_is_ranked_without_complete_methods(results):
     some = {method: one | {"complete": False, "ours": None} for method, one in results["aggregate"].items()}
     text = render(view_from(results | {"aggregate": some}))
@@ -104,6 +105,7 @@ def test_first_table_ranks_ours_on_each_environment(view, tables):
         assert float(row[6]["key"]) == pytest.approx(found.difference)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_first_table_names_unmet_kappa(results):
     changed = json.loads(json.dumps(results))
     for cell in changed["cells"]:
@@ -116,6 +118,7 @@ def test_first_table_names_unmet_kappa(results):
     assert "best that meets the rest" in row_of(rows["on-chain", "place"], "MC-CPO")[1]["text"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_say_when_a_lead_may_be_chance(results):
     changed = json.loads(json.dumps(results))
     changed["hypervolume"]["chain"] = {
@@ -135,6 +138,7 @@ def test_tables_say_when_a_lead_may_be_chance(results):
     assert row_of(rows["overall", "overall"], "MC-CPO")[4]["text"] == "1/3chain"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_first_table_without_ours(results):
     without = {name: one for name, one in results["methods"].items() if name != "mc-cpo"}
     cells = [cell for cell in results["cells"] if cell["method"] != "mc-cpo"]

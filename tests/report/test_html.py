@@ -118,6 +118,7 @@ def test_names_and_notes_from_outside_are_text(beside_paper: dict[str, Any]) -> 
     assert hostile in outline.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_paper: dict[str, Any]) -> None:
     text = Outline(render([Results.parse(beside_paper)], [None], manifest=None)).text
     assert "paper 3.538 ± 0.553" in text
@@ -127,6 +128,7 @@ def test_a_cell_shows_ours_the_papers_and_the_verdict_with_its_reason(beside_pap
     assert "undefined: no spread" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_optimum_is_the_first_column(beside_paper: dict[str, Any]) -> None:
     page = render([Results.parse(beside_paper)], [None], manifest=None)
     columns = re.findall(r"<th[^>]*>([^<]*)</th>", page.partition('class="main"')[2].partition("</thead>")[0])
@@ -197,6 +199,7 @@ def test_curves_with_undefined_points_leave_a_gap() -> None:
     assert "Return during training" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_results_or_a_missing_curve_is_refused() -> None:
     with pytest.raises(InputError, match="0 results"):
         render([], [], manifest=None)
@@ -204,6 +207,7 @@ def test_no_results_or_a_missing_curve_is_refused() -> None:
         render([ONE_SEED], [], manifest=None)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> None:
     page = render([Results.parse(tutor)], [None], manifest=None)
     box, found = page.index('class="infeasible"'), page.index('class="finding"')
@@ -214,6 +218,7 @@ def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> 
     assert "In conflict: c3; least that can be reached: c3 7.2; all budgets would be reachable at 1.26 times" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_budgets_that_could_be_met_are_not_said_to_be_impossible(tutor: dict[str, Any]) -> None:
     tutor["infeasible"] = {"feasible": True, "what": "c3 ≤ 9 can be met", "scaling": 0.9}
     text = Outline(render([Results.parse(tutor)], [None], manifest=None)).text
@@ -223,6 +228,7 @@ def test_budgets_that_could_be_met_are_not_said_to_be_impossible(tutor: dict[str
     assert "1.3 times their size" in Outline(render([Results.parse(tutor)], [None], manifest=None)).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_setting_that_cannot_be_met_needs_no_rows(tutor: dict[str, Any]) -> None:
     verdict = {"what": "no policy meets c3 ≤ 5.71"}
     rows = tutor["rows"]
@@ -235,6 +241,7 @@ def test_a_setting_that_cannot_be_met_needs_no_rows(tutor: dict[str, Any]) -> No
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, Any]) -> None:
     page = render([Results.parse(tutor)], [None], manifest=None)
     text = Outline(page).text
@@ -250,6 +257,7 @@ def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, 
     assert "slow2.000" in alike
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_certificate_that_passes_says_so(tutor: dict[str, Any]) -> None:
     tutor["certificate"] = {"confidence": 0.99, "passed": True, "budgets": {}}
     assert (
@@ -258,6 +266,7 @@ def test_a_certificate_that_passes_says_so(tutor: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_many_settings_only_the_first_is_open(tutor: dict[str, Any]) -> None:
     few = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(4)}}
     many = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}

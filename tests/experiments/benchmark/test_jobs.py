@@ -128,18 +128,16 @@ def rows_in(folder):
     return pl.read_parquet(folder / "rows.parquet").drop("seconds")
 
 
-def test_several_processes_give_the_same_results(asked, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(processes, "GRACE", 10.0)
-    methods, trials = ("random-ready", "dying", "ending", "hanging", "printing"), []
-    whole = asked(*methods, limit=0.5)
+def test_several_processes_give_the_same_results(asked, tmp_path, capfd):
+    methods, trials = ("random-ready", "dying", "ending", "printing"), []
+    whole = asked(*methods)
     shared = run(tmp_path / "shared", whole, Session(), after_trial=trials.append, workers=Workers(2))
-    run(tmp_path / "alone", asked("random-ready", limit=0.5), Session())
+    run(tmp_path / "alone", asked("random-ready"), Session())
     rows = rows_in(tmp_path / "shared")
     assert rows.filter(method="random-ready").equals(rows_in(tmp_path / "alone"))
     found = {row["method"]: (row["status"], row["why"]) for row in rows.iter_rows(named=True)}
     assert found["dying"] == ("crashed", "its process ended with 3")
     assert found["ending"] == ("crashed", "its process ended without a result")
-    assert found["hanging"][0] == "timed out"
     assert {trial.method: trial.status for trial in trials} == {method: found[method][0] for method in methods}
     assert "hello" not in capfd.readouterr().out
     seconds = shared.methods["random-ready"].seconds["gate"]
@@ -148,6 +146,15 @@ def test_several_processes_give_the_same_results(asked, tmp_path, monkeypatch, c
     # What crashed stays so when it is resumed, as anything that failed.
     again = run(tmp_path / "shared", whole, Session(), workers=Workers(2), resume=True)
     assert again.findings.cells == shared.findings.cells
+
+
+def test_a_process_that_hangs_is_ended(asked, tmp_path, monkeypatch):
+    """Alone: a limit that is soon reached would end others, too, on a busy machine."""
+    monkeypatch.setattr(processes, "GRACE", 1.0)
+    trials = []
+    run(tmp_path, asked("hanging", limit=0.1), Session(), after_trial=trials.append, workers=Workers(2))
+    assert set(rows_in(tmp_path)["status"]) == {"timed out"}
+    assert [(trial.method, trial.status) for trial in trials] == [("hanging", "timed out")]
 
 
 def test_an_environment_that_ends_its_process_is_left(asked, tmp_path):

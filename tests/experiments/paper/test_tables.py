@@ -20,8 +20,8 @@ SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episod
 @pytest.mark.parametrize(
     "table",
     [
-        # tutor-25 is tutor-15 with more concepts.
-        pytest.param(table, marks=pytest.mark.slow if table == "tutor-25" else ())
+        # tutor-25 is tutor-15 with more concepts, reward-gap is the gate with several rewards.
+        pytest.param(table, marks=pytest.mark.slow if table in ("tutor-25", "reward-gap") else ())
         for table in TABLES
         if table not in OF_THEIR_OWN
     ],
@@ -29,7 +29,7 @@ SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episod
 def test_every_table_runs_in_small(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_finite, "INSTANCES", 2)
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)  # so short a training meets few budgets
-    options = replace(SMALL, episodes=None, steps=20_000, kappa=(0.9,)) if table.startswith("tutor") else SMALL
+    options = replace(SMALL, episodes=None, steps=9_000, kappa=(0.9,)) if table.startswith("tutor") else SMALL
     produced = TABLES[table](options, Session())
     results = json.loads(dump_json(produced.results.as_json()))
     assert results["table"] == table
@@ -61,6 +61,7 @@ def test_the_gate_shows_what_it_must_at_every_reward() -> None:
     assert verdicts["post-hoc"]["return"].kind == "agrees"
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("budget", [2.4505, pytest.param(2.592, marks=pytest.mark.slow)])
 def test_the_chain_shows_what_it_must(budget: float) -> None:
     options = Options(methods=("mc-cpo", "mc-cpo-no-frontier"), budgets={"c4": budget})
@@ -119,8 +120,9 @@ def test_options_are_checked(options: dict[str, object], message: str) -> None:
         Options(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("optimised")
 def test_a_reward_of_another_scale_needs_no_other_settings() -> None:
-    options = Options(methods=("mc-cpo",), seeds=2, parameters={"r_hack": 30.0, "r_concept": 18.0})
+    options = Options(methods=("mc-cpo",), seeds=1, parameters={"r_hack": 30.0, "r_concept": 18.0})
     (setting,) = compare.produce("chain", options, Session()).results.settings
     assert setting.rows["mc-cpo"]["satisfaction_strict"].mean == 1
     assert setting.rows["mc-cpo"]["return"].mean >= 0.99 * setting.optimum["return"]

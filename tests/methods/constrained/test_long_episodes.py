@@ -65,7 +65,8 @@ def test_the_excess_stands_until_another_episode_ends(told):
 
 
 def test_a_new_excess_counts_once(told):
-    np.testing.assert_array_equal(told[:, 1], np.where(told[:, 2] > 0, told[:, 0], 0.0))
+    # The two are reckoned apart in one program, which may round them apart.
+    np.testing.assert_allclose(told[:, 1], np.where(told[:, 2] > 0, told[:, 0], 0.0), rtol=1e-6, atol=0)
 
 
 def test_the_margin_stands_too():

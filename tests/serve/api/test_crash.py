@@ -16,6 +16,8 @@ from mccpo.env import make
 from mccpo.serve.record import Store, rows, verify
 
 CLIENTS, VERIFIED_EVERY = 8, 5
+HUNG = 120
+"""Seconds that nothing takes on the busiest machine, unless it hangs."""
 
 
 class Client(threading.Thread):
@@ -23,7 +25,7 @@ class Client(threading.Thread):
 
     def __init__(self, port, name):
         super().__init__(daemon=True)
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HUNG)
         self.name_, self.decisions, self.outcomes, self.refused = name, [], [], []
 
     def run(self):
@@ -51,8 +53,11 @@ class Client(threading.Thread):
         return content
 
 
-def _killed_after(seconds, url, run):
-    """Starts the service, kills it so many seconds after it listens, and returns its clients."""
+def _killed_after(outcomes, seconds, url, run, *, of_everyone=False):
+    """Starts the service, kills it so many seconds after so many outcomes, and returns its clients.
+
+    Not so many seconds after it listens: on a busy machine it would be killed before it has done anything.
+    """
     command = [sys.executable, "-m", "mccpo", "serve", str(run), "--database", url, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     clients = []
@@ -63,13 +68,20 @@ def _killed_after(seconds, url, run):
         clients = [Client(port, f"n{at}") for at in range(CLIENTS)]
         for client in clients:
             client.start()
+        hung = time.monotonic() + HUNG
+        while sum(len(client.outcomes) for client in clients) < outcomes or not all(
+            client.outcomes for client in clients if of_everyone
+        ):
+            assert time.monotonic() < hung, "it does not get on"
+            assert any(client.is_alive() for client in clients), [client.refused for client in clients]
+            time.sleep(0.001)
         time.sleep(seconds)
         assert server.poll() is None
     finally:
         server.kill()  # SIGKILL: nothing is flushed, nothing is closed
-        server.communicate(timeout=30)
+        server.communicate(timeout=HUNG)
         for client in clients:
-            client.join(timeout=30)
+            client.join(timeout=HUNG)
     assert not any(client.is_alive() for client in clients)
     assert [client.refused for client in clients] == [[]] * CLIENTS
     return clients
@@ -86,15 +98,17 @@ async def _on_record(url, whole):
     return events
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_whatever_was_acknowledged_survives(kills, database, run_of):
     run, draw = run_of(make("tutor-15")), random.Random(11)
     decisions, outcomes, events = [], [], []
     for kill in range(1, kills + 1):
-        clients = _killed_after(draw.uniform(0.0, 0.6), database, run)
+        # At any moment, also before the first outcome; once, at the end, after everyone has had one.
+        after, then = draw.choice([0, 1, 5, 20, 60]), draw.uniform(0.0, 0.1)
+        clients = _killed_after(after, then, database, run, of_everyone=kill == kills)
         decisions += [one for client in clients for one in client.decisions]
         outcomes += [one for client in clients for one in client.outcomes]
-        events = asyncio.run(_on_record(database, whole=kill % VERIFIED_EVERY == 0))
+        events = asyncio.run(_on_record(database, whole=kill == kills or kill % VERIFIED_EVERY == 0))
         decided = Counter(one.content["decision"] for one in events if one.kind == "decision")
         reported = Counter(one.content["decision"] for one in events if one.kind == "outcome")
         assert {*decided.values(), *reported.values()} <= {1}
@@ -102,7 +116,7 @@ def test_whatever_was_acknowledged_survives(kills, database, run_of):
         said = {one.content["decision"]: one.content for one in events if one.kind == "outcome"}
         for decision, *acknowledged in outcomes:
             assert [said[decision][name] for name in ("correct", "before", "after")] == acknowledged
-    assert len(outcomes) > 2 * kills  # it did get somewhere, on a busy machine too
+    assert len(outcomes) >= CLIENTS  # it did get somewhere
     assert len({one.learner for one in events}) == CLIENTS  # the same learners after every restart
 
 

@@ -185,7 +185,7 @@ def test_another_curriculum_is_neither_served_on_the_record_nor_loaded(run, run_
 
 FULL = {
     "no file may grow": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)); ",
-    "no page is free": "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'max_page_count=300'); ",
+    "no page is free": "import mccpo.serve.record.store as s; s._PRAGMAS = (*s._PRAGMAS, 'max_page_count=120'); ",
 }
 
 
