@@ -12,7 +12,7 @@ import numpy as np
 
 from mccpo.serve.monitor.equity import ratio_of_sums
 from mccpo.serve.monitor.report import CostReport
-from mccpo.serve.monitor.spending import COSTS, Ledger
+from mccpo.serve.monitor.spending import COSTS, REACHED, TRACKED, Ledger, Spending
 from mccpo.serve.monitor.time_series import Sums
 from mccpo.serve.policy.costs import price
 from mccpo.serve.policy.learner_state import LearnerState
@@ -59,29 +59,41 @@ class LessonCosts:
     def report(self, release: Release) -> dict[str, CostReport]:
         """Each cost beside the budget of `release`, by its way of pricing."""
         spending = self._ledgers[release.tutor.realised].total()
-        whole, w = horizon_weight(release), spending.w
-        reports: dict[str, CostReport] = {}
-        for index, name in enumerate(COSTS):
-            x, xx, xw = (float(sums[index]) for sums in (spending.x, spending.xx, spending.xw))
-            pace = ratio_of_sums(spending.sessions, x, w, xx, xw, spending.ww)
-            full = whole * x / w if w else None
-            budget = release.budgets.get(name)
-            reports[name] = {
-                "session": x / spending.sessions if spending.sessions else None,
-                "full": full,
-                "interval": None if pace is None else [whole * end for end in pace.interval()],
-                "budget": budget,
-                "within": None if full is None or budget is None else full <= budget,
-            }
-        return reports
+        return {name: _beside(release, spending, name, release.budgets.get(name)) for name in COSTS}
+
+    def floors(self, release: Release) -> dict[str, CostReport]:
+        """What each floor of `release` is about, beside the floor, where that adds up over lessons."""
+        spending = self._ledgers[release.tutor.realised].total()
+        return {
+            name: _beside(release, spending, name, release.floors[name]) for name in REACHED if name in release.floors
+        }
 
     def _spend(self, lesson: Lesson, gain: float | None) -> Sums:
         release, realised = lesson.release, lesson.release.tutor.realised
         priced = price(release, lesson.state, lesson.action, gain)
         weight = release.tutor.gamma**lesson.state.t
         costs = {name: weight * getattr(priced, name) for name in COSTS}
-        self._ledgers[realised].spend(lesson.session, np.array(list(costs.values())), weight)
+        reached = (weight * priced.gain, weight * priced.reward)
+        self._ledgers[realised].spend(lesson.session, np.array([*costs.values(), *reached]), weight)
         return {sum_name(name, realised): amount for name, amount in ({"weight": weight} | costs).items()}
+
+
+def _beside(release: Release, spending: Spending, name: str, budget: float | None) -> CostReport:
+    """What sessions have of a cost, or of what a floor is about, beside its budget or floor."""
+    index, whole, w = TRACKED.index(name), horizon_weight(release), spending.w
+    x, xx, xw = (float(sums[index]) for sums in (spending.x, spending.xx, spending.xw))
+    pace = ratio_of_sums(spending.sessions, x, w, xx, xw, spending.ww)
+    full = whole * x / w if w else None
+    kept = None
+    if full is not None and budget is not None:
+        kept = full >= budget if name in REACHED else full <= budget
+    return {
+        "session": x / spending.sessions if spending.sessions else None,
+        "full": full,
+        "interval": None if pace is None else [whole * end for end in pace.interval()],
+        "budget": budget,
+        "within": kept,
+    }
 
 
 def sum_name(name: str, realised: bool) -> str:

@@ -97,6 +97,7 @@ class Monitor:
             "decoupling": {"threshold": THRESHOLD, **self.decoupling.report()},
             "costs_on": "realised" if self.release.tutor.realised else "expected",
             "costs": self.costs(),
+            "floors": self._costs.floors(self.release),
             "equity": self.equity(),
             "labels_left_out": self.learners.labels_left_out,
         }

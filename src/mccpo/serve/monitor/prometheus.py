@@ -72,6 +72,8 @@ _FAMILIES = (
     ("mccpo_shadow_failure_rate", "Share of decisions in which a shadow gave no answer.", _SHADOW),
     ("mccpo_cost", "Discounted cost of a session of the whole horizon, at the pace seen.", ["tenant", "cost"]),
     ("mccpo_budget", "The budget of that cost.", ["tenant", "cost"]),
+    ("mccpo_reached", "What a session of the whole horizon reaches, at the pace seen.", ["tenant", "floor"]),
+    ("mccpo_floor", "The floor that it should reach.", ["tenant", "floor"]),
     ("mccpo_group_gap", "The furthest that groups lie apart.", ["tenant", "label", "measure"]),
     ("mccpo_group_alarm", "1 where groups lie apart beyond the bound.", ["tenant", "label", "measure"]),
 )
@@ -92,6 +94,9 @@ def _values(report: MonitorReport) -> Iterator[tuple[str, list[str], float | Non
     for name, cost in report["costs"].items():
         yield "mccpo_cost", [name], cost["full"]
         yield "mccpo_budget", [name], cost["budget"]
+    for name, floor in report["floors"].items():
+        yield "mccpo_reached", [name], floor["full"]
+        yield "mccpo_floor", [name], floor["budget"]
     for label, comparison in report["equity"].items():
         for measure, gap in comparison["gaps"].items():
             yield "mccpo_group_gap", [label, measure], gap["difference"]

@@ -30,7 +30,7 @@ class ShadowReport(TypedDict):
 
 
 class CostReport(TypedDict):
-    """A cost beside its budget.
+    """A cost beside its budget, or what a floor is about beside the floor, which then is its `budget`.
 
     `session` is the mean over sessions, open ones so far. Sessions may be shorter or longer than those of training:
     `full` is what a session of the whole horizon costs at that pace, with its interval. `full` is comparable with the
@@ -109,6 +109,7 @@ class TenantReport(TypedDict):
     decoupling: DecouplingReport
     costs_on: Literal["realised", "expected"]
     costs: dict[str, CostReport]
+    floors: dict[str, CostReport]
     equity: dict[str, EquityReport]
     labels_left_out: int
 

@@ -1,4 +1,4 @@
-"""What sessions cost: discounted costs, summed so that means and their errors are known at any time."""
+"""What sessions cost and reach: discounted sums, so that means and their errors are known at any time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from jaxtyping import Float
 
 COSTS = ("c2", "c3", "c4")
 """Too little gain; too little demand; engagement without gain."""
+REACHED = ("learning", "engagement")
+"""What floors can be about that adds up over lessons: the mastery gained by the tutor's estimate, and the reward."""
+TRACKED = (*COSTS, *REACHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +19,10 @@ class Spending:
     """Sums over sessions of costs x, weights w and their products."""
 
     sessions: int = 0
-    x: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(COSTS)))
+    x: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
     w: float = 0.0
-    xx: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(COSTS)))
-    xw: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(COSTS)))
+    xx: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
+    xw: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
     ww: float = 0.0
 
     def with_sessions(
@@ -40,7 +43,7 @@ class Spending:
 class _Session:
     """A session that is open: its discounted costs, and the sum of their weights."""
 
-    costs: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(COSTS)))
+    costs: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
     weight: float = 0.0
 
 
@@ -65,5 +68,5 @@ class Ledger:
     def total(self) -> Spending:
         """The sums over all sessions, open ones so far."""
         sessions = list(self._open.values())
-        costs = np.array([session.costs for session in sessions]).reshape(-1, len(COSTS))
+        costs = np.array([session.costs for session in sessions]).reshape(-1, len(TRACKED))
         return self._ended.with_sessions(costs, np.array([session.weight for session in sessions]))

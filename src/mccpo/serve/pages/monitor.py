@@ -52,6 +52,7 @@ def _content(view: View) -> dict[str, Any]:
     return {
         "report": report,
         "costs": {name: _cost(cost) for name, cost in report["costs"].items()},
+        "floors": {name: _cost(floor) for name, floor in report["floors"].items()},
         "labels": labels,
         "left_out": {label: comparison["left_out"] for label, comparison in report["equity"].items()},
         "alarms": [(label, measure) for label, measure in gaps if measure["gap"]["verdict"] == "alarm"],

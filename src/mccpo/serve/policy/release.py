@@ -54,7 +54,7 @@ class Release:
     - `tutor`: the curriculum, θ, the horizon, the activities, and the other numbers of the environment it learnt in.
     - `learner`: the model that updates mastery, one entry a concept.
     - `masked`, `rule`: whether the policy is confined to the ready set, and the filter it is executed through.
-    - `budgets`: those it was trained under, by cost.
+    - `budgets`, `floors`: those it was trained under, by cost and by name.
     - `description`, `weights`: what `build_release` takes.
     """
 
@@ -70,6 +70,7 @@ class Release:
     sha256: Hashes
     description: str
     weights: bytes
+    floors: Mapping[str, float]
 
     @property
     def curriculum(self) -> Curriculum:
@@ -139,7 +140,7 @@ def _description(stored: StoredPolicies, seed: int) -> str:
     if stored.network is None:
         raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
-    content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets")}
+    content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets", "floors") if key in about}
     own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
     return canonical_json(content | own)
 
@@ -185,6 +186,7 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         ),
         description=description,
         weights=weights,
+        floors=_budgets(content.get("floors", {})),
     )
 
 
