@@ -58,7 +58,7 @@ def speed_json(steps):
     return {"steps_per_second": steps, "steps_per_second_per_core": steps / 2, "rounds": [steps]}
 
 
-SIZES_JSON = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4, "final": 2048}
+SIZES_JSON = {"environments": 64, "rollout": 128, "minibatch": 512, "epochs": 4, "final": SIZES.final}
 FASTEST_JSON = {"sizes": SIZES_JSON | {"minibatch": 2048}, **speed_json(500_000.0)}
 NEURAL_JSON = {
     "cores": 2,

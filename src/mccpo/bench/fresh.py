@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import jax
 
 from mccpo.env import make
 from mccpo.errors import MccpoError
-from mccpo.methods import ITERATIONS, PAPER_METHODS, NeuralPlan, Sizes, method_spec, train_neural
+from mccpo.methods import ITERATIONS, PAPER_METHODS, MethodSpec, NeuralPlan, Sizes, method_spec, train_neural
 
 ENVIRONMENT = "tutor-15"
 BUDGETS = {"c2": 0.8, "c3": 17.0, "c4": 24.0}
@@ -76,14 +76,14 @@ def compiling() -> Compilation:
 
     jax.monitoring.register_event_duration_secs_listener(add)
     plan = NeuralPlan(2 * ITERATIONS * Sizes().steps, seeds=1)
-    train_neural(make(ENVIRONMENT), [method_spec("mc-cpo")], BUDGETS, plan)
+    train_neural(make(ENVIRONMENT), [_plain("mc-cpo")], BUDGETS, plan)
     return Compilation(sum(spent))
 
 
 def memory() -> Memory:
     """The most memory that this process has ever held, after training all methods with ten seeds."""
     plan = NeuralPlan(2 * ITERATIONS * Sizes().steps, seeds=10)
-    train_neural(make(ENVIRONMENT), [method_spec(name) for name in PAPER_METHODS], BUDGETS, plan)
+    train_neural(make(ENVIRONMENT), [_plain(name) for name in PAPER_METHODS], BUDGETS, plan)
     # Not getrusage: what it gives begins with the memory of the process that started this one.
     peak = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
     assert peak is not None
@@ -125,3 +125,8 @@ _MEASUREMENTS: dict[str, Callable[[], Compilation | Memory]] = {"compiling": com
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(asdict(_MEASUREMENTS[sys.argv[1]]())) + "\n")
+
+
+def _plain(name: str) -> MethodSpec:
+    """A method with the network that all of them can have, so that one program trains them."""
+    return replace(method_spec(name), shared=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Protocol, TypeVar
 
@@ -85,7 +85,7 @@ class OurLearner:
         marks: list[float] = []
         train_neural(
             self._env,
-            [method_spec(METHOD)],
+            [replace(method_spec(METHOD), shared=False)],  # the network that peers have
             self._budgets,
             plan,
             after_point=lambda _: marks.append(time.perf_counter()),
