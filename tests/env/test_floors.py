@@ -75,7 +75,7 @@ def known_in_truth(env, state):
     """How many concepts a learner has mastered, by what each environment's own state says."""
     if isinstance(env, Chain):
         return state.K.sum(axis=-1)
-    return state.latent.mastered.sum(axis=-1) if env.name == "tutor-15-bkt" else (state.K >= env.theta).sum(axis=-1)
+    return state.latent.mastered.sum(axis=-1) if env.name == "tutor-15-bkt" else (env.theta <= state.K).sum(axis=-1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -102,7 +102,7 @@ def test_what_is_known_at_the_start_counts_as_mastered():
         found, (first, _), (_, floored) = episodes(name, 0)
         known = known_in_truth(found.env, first)
         assert known > 3
-        paid = -found.env.gamma ** np.arange(found.env.horizon) @ floored.costs[:, -2]
+        paid = -(found.env.gamma ** np.arange(found.env.horizon)) @ floored.costs[:, -2]
         assert found.floored.cost_names[-2] == "mastered"
         assert paid >= known - 1e-4
 
@@ -221,7 +221,10 @@ def test_constraints_measure_a_floor_by_what_can_be_reached():
     assert held.amounts == {"c4": 1.0, "learning": 2.0, "engagement": 3.0}
     env = held.environment(make("chain"))
     assert isinstance(env, FlooredFinite)
-    assert env.floors == {"learning": 2.5, "engagement": 3.0}  # a floor above what is known to be reached is all there is
+    assert env.floors == {
+        "learning": 2.5,
+        "engagement": 3.0,
+    }  # a floor above what is known to be reached is all there is
     chain = make("chain")
     assert Constraints({"c4": 1.0}).environment(chain) is chain
     with pytest.raises(InputError, match="unknown cost 'c9'"):

@@ -177,7 +177,9 @@ def test_a_floor_that_is_reached_passes_and_one_above_the_mean_never_does():
     assert high.floors["learning"].passed is False
     assert all(bound.passed for bound in high.budgets.values())
     said = shortfall(high)
-    assert re.search(r"learning of policy 0 is \S+ at least, below its floor \S+; .* no number of episodes will do", said)
+    assert re.search(
+        r"learning of policy 0 is \S+ at least, below its floor \S+; .* no number of episodes will do", said
+    )
     assert "is not above the floor" in said
     beyond = certify(always(0, floors={"learning": 99.0}), Terms(episodes=20))
     assert beyond.floors["learning"].passed is False

@@ -249,7 +249,7 @@ def test_shared_weights_are_of_the_graph_that_they_were_trained_on(folder):
         next(row for row in concepts if row.get("prerequisites"))["prerequisites"].pop()
 
     change(folder, edit)
-    with pytest.raises(InputError, match="the network of .* is another than the environment's"):
+    with pytest.raises(InputError, match=r"the network of .* is another than the environment's"):
         read_policies(folder)
 
 
@@ -308,7 +308,7 @@ def test_a_table_of_saved_policies_has_a_row_for_each_method():
 
 def test_a_table_of_saved_policies_counts_floors_among_what_must_be_met():
     env = make("tutor-15", horizon=3)
-    loose = {name: 99.0 for name in BUDGETS}
+    loose = dict.fromkeys(BUDGETS, 99.0)
     (low,) = evaluate.evaluate([policies(env, budgets=loose, floors={"learning": 1e-3})], episodes=5)
     (high,) = evaluate.evaluate([policies(env, budgets=loose, floors={"learning": 9.0})], episodes=5)
     rows = [table.as_json()["rows"]["mc-cpo"] for table in (low, high)]

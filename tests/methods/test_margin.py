@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mccpo.env import make
-from mccpo.methods.gradient.margin import as_long, error_of, final_error, finished
 from mccpo.methods.episodes import EVALUATION_EPISODES
+from mccpo.methods.gradient.margin import as_long, error_of, final_error, finished
 from mccpo.methods.gradient.rollout import Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.lagrangian import aim_of
@@ -75,4 +75,6 @@ def test_training_aims_below_the_budgets_by_its_share_of_the_margin():
 
 def test_it_never_aims_below_nothing():
     tight = BUDGETS._replace(limit=jnp.array([1e-4, 0.0, 1e-4]))
-    assert (np.asarray(aim_of(tight, PPOSettings(), final_error(ENV, SIZES, finished(rollout(COSTS)))).limit) >= 0).all()
+    assert (
+        np.asarray(aim_of(tight, PPOSettings(), final_error(ENV, SIZES, finished(rollout(COSTS)))).limit) >= 0
+    ).all()

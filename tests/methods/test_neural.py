@@ -126,7 +126,9 @@ def always(env, *actions):
 
 
 def judged(name, *actions, env=TUTOR, episodes=3, seed=0):
-    return evaluate_neural(env, [replace(method_spec(name), shared=False)], always(env, *actions), episodes=episodes, seed=seed)
+    return evaluate_neural(
+        env, [replace(method_spec(name), shared=False)], always(env, *actions), episodes=episodes, seed=seed
+    )
 
 
 @pytest.fixture(scope="module")

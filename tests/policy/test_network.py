@@ -69,9 +69,7 @@ def shared_network(concepts):
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["matrix", "list of edges"])
-@pytest.mark.parametrize(
-    "network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"]
-)
+@pytest.mark.parametrize("network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"])
 def test_numpy_and_jax_agree(monkeypatch, network, listed):
     if listed:
         monkeypatch.setattr(graph_module, "DENSE", 3)
@@ -115,9 +113,7 @@ def plain_neighbours(network, features):
 
 
 @pytest.mark.parametrize("signals", [1, 2, 3])
-@pytest.mark.parametrize(
-    "network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"]
-)
+@pytest.mark.parametrize("network", [NETWORK, graph_network(6), shared_network(6)], ids=["plain", "graph", "shared"])
 def test_a_network_without_some_of_its_values_says_the_same_of_actions_bit_for_bit(network, signals):
     rng = np.random.default_rng(3)
     runs = rng.normal(scale=0.5, size=(2, 3, network.size)).astype(np.float32)
