@@ -9,9 +9,9 @@ from mccpo.env import FLOORS, Constraints, make
 from mccpo.errors import DoesNotApply, InputError
 from mccpo.exact import Values
 from mccpo.experiments import Floor, Options, Session, api, measuring, parse_floor, pose, pose_finite
-from mccpo.experiments.floor_sentences import FLOOR_FORMS, split_sentences
-from mccpo.experiments.floors import check_asked
-from mccpo.experiments.requirements import parse
+from mccpo.experiments.asked.floor_sentences import FLOOR_FORMS, split_sentences
+from mccpo.experiments.asked.floors import check_asked
+from mccpo.experiments.asked.requirements import parse
 from mccpo.experiments.saved_policies import read_policies, write_policies
 from mccpo.methods import NeuralPlan, Sizes
 

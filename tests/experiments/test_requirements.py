@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mccpo.env import make
 from mccpo.env.tutor import Activity, Tutor
 from mccpo.errors import InputError
-from mccpo.experiments import requirements as rules
-from mccpo.experiments.requirements import Demand, Mean, Progress, Share, check, parse, translate
+from mccpo.experiments.asked import requirements as rules
+from mccpo.experiments.asked.requirements import Demand, Mean, Progress, Share, check, parse, translate
 
 ANCHOR = {"c2": 0.912, "c3": 19.02, "c4": 27.87}
 

@@ -24,7 +24,7 @@ class Beliefs:
 
         def column(each: PerConcept) -> Float[np.ndarray, " concepts"]:
             try:
-                return np.broadcast_to(np.asarray(each, float), concepts)
+                return np.broadcast_to(np.asarray(each, np.float32).astype(float), concepts)  # as it is kept
             except (TypeError, ValueError):  # which the environment refuses in words of its own
                 return np.zeros(concepts)
 

@@ -118,10 +118,14 @@ class Floored(Environment[Any]):
         bounds = {
             "learning": self.gain_bound,
             "learning-total": self.gain_bound * latest,
-            "mastered": latest,
+            "mastered": max(latest, self._concepts),  # all may be known at the start, which the first step counts
             "engagement": self.env.reward_bound,
         }
         return np.append(self.env.cost_bounds, [bounds[name] for name in self.names])
+
+    @property
+    def _concepts(self) -> float:
+        return 1.0 if self.concept_graph is None else float(len(self.concept_graph.demand))
 
     def last_answer(self, state: Any) -> Bool[Array, ...] | None:
         return self.env.last_answer(state)

@@ -1,7 +1,7 @@
 """One file per table of the paper, the comparison of methods, and the folders that runs are kept in."""
 
 from mccpo.experiments import certify, compare, evaluate, solve, train
-from mccpo.experiments.floors import Floor, parse_floor, parse_levels
+from mccpo.experiments.asked.floors import Floor, parse_floor, parse_levels
 from mccpo.experiments.options import Options, Session, Stage, describe
 from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
 from mccpo.experiments.problem import BudgetedProblem, Problem, pose, pose_finite

@@ -55,7 +55,7 @@ def anchor_key(env: Environment[Any], spec: MethodSpec, plan: NeuralPlan) -> str
     That is an environment whose class is not ours, so that its source may change unseen, or one that holds what is
     neither number nor text.
     """
-    if not type(env).__module__.startswith(f"{__package__.split('.')[0]}."):
+    if not type(env.unwrapped).__module__.startswith(f"{__package__.split('.')[0]}."):
         return None
     try:
         content = "\n".join([*_written(env), *_written(spec), *_written(plan), *_circumstances()])

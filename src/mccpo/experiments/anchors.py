@@ -13,7 +13,7 @@ from mccpo.env import Constraints, Environment
 from mccpo.errors import DoesNotApply
 from mccpo.exact import Values
 from mccpo.experiments.anchor_cache import anchor_key, pack, unpack
-from mccpo.experiments.floors import Floor
+from mccpo.experiments.asked.floors import Floor
 from mccpo.experiments.options import Session
 from mccpo.experiments.training import curves_of, train_specs
 from mccpo.experiments.worth import mean_worth, values_of

@@ -16,8 +16,8 @@ from typing import Any
 from mccpo.env import Environment, Objective, check_budgets, make
 from mccpo.errors import DoesNotApply
 from mccpo.experiments import training
+from mccpo.experiments.asked.floors import Floor
 from mccpo.experiments.compare import compare_on
-from mccpo.experiments.floors import Floor
 from mccpo.experiments.measuring import saved
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.problem import Problem, pose

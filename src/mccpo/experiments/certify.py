@@ -236,8 +236,8 @@ def _floor_bound(env: Environment[Any], episodes: Episodes, name: str, floor: fl
 def _range(env: Environment[Any], episodes: Episodes, name: str) -> tuple[Float[np.ndarray, " episodes"], float, float]:
     """What each episode has of what a floor is about, and the least and the most that any can have."""
     if name == "mastered":
-        graph = env.concept_graph
-        assert graph is not None  # an environment that counts mastered concepts has concepts
+        if (graph := env.concept_graph) is None:
+            raise InputError(f"{env.name} does not say how many concepts it has", fix="give it a `concept_graph`")
         return np.asarray(episodes.mastered), 0.0, float(len(graph.demand))
     if name == "engagement":
         return np.asarray(episodes.ret), 0.0, env.reward_bound * env.discounted_horizon

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
-from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Optimum, front, solve
 from mccpo.experiments import feasibility, measuring
-from mccpo.experiments import requirements as rules
+from mccpo.experiments.asked import requirements as rules
+from mccpo.experiments.asked.floor_sentences import Said, split_sentences
+from mccpo.experiments.asked.floors import check_asked
 from mccpo.experiments.finite import Outcome, run, tests
-from mccpo.experiments.floor_sentences import Said, split_sentences
-from mccpo.experiments.floors import check_asked
 from mccpo.experiments.options import Level, Options, Session, describe
 from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
 from mccpo.experiments.table import (
@@ -116,10 +115,11 @@ def _neural(
     unmet: list[UnmetBudgets | None] = []
     for level, constraints in zip(levels, held, strict=True):
         names, label = _methods_at(options, first=not outcomes), level.label(environment)
-        outcome: Outcome = outcomes[0].without_rows() if outcomes else Outcome({}, Curves(np.zeros(0), {}))
         if names:
-            outcome = measuring.run(problem, names, constraints, label, session, level.kappa)
-        outcomes.append(outcome)
+            outcomes.append(measuring.run(problem, names, constraints, label, session, level.kappa))
+        else:
+            outcomes.append(outcomes[0].without_rows())
+        outcome = outcomes[-1]
         unmet.append(feasibility.examine(problem, outcome.rows, constraints, label, session))
     first = outcomes[0]
     shown = Setting(

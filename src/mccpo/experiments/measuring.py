@@ -92,6 +92,7 @@ def saved(problem: Problem, method: Trained, constraints: Constraints, part: str
         method=method.spec,
         budgets=dict(constraints.budgets),
         floors=dict(constraints.floors),
+        objective=constraints.objective,
         anchor=problem.anchor,
         parameters=parameters,
         seed=problem.training.seed,

@@ -12,7 +12,7 @@ from mccpo.curriculum import Curriculum
 from mccpo.env import FiniteEnvironment, Objective
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
-from mccpo.experiments.floors import Floor
+from mccpo.experiments.asked.floors import Floor
 from mccpo.experiments.saved_policies import Policies
 from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapshot, TabularPlan, method_entry, point_of
 
@@ -40,9 +40,9 @@ class Level:
 class Options:
     """The choices that `compare` and `reproduce` share; what is left out has the paper's value.
 
-    `requirements` are budgets and floors in a teacher's words: see `mccpo.experiments.requirements`. `floors` are what
-    must be reached at least, and `sweep` are levels of one more floor, each trained for. `objective` is what is made as
-    large as all of them allow.
+    `requirements` are budgets and floors in a teacher's words: see `mccpo.experiments.asked.requirements`. `floors` are
+    what must be reached at least, and `sweep` are levels of one more floor, each trained for. `objective` is what is
+    made as large as all of them allow.
     """
 
     methods: tuple[str, ...] = PAPER_METHODS

@@ -19,7 +19,7 @@ from mccpo.errors import InputError
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, most, solve
 from mccpo.experiments.anchors import reach_of, train_anchor
-from mccpo.experiments.floors import Floor, check_asked
+from mccpo.experiments.asked.floors import Floor, check_asked
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.worth import mean_worth
 from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, NeuralRuns, evaluate_neural, method_spec

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mccpo.env import Constraints, Environment, UnknownEnvironment, describe_environment, rebuild_environment
+from mccpo.env import Constraints, Environment, Objective, UnknownEnvironment, describe_environment, rebuild_environment
 from mccpo.errors import InputError
 from mccpo.exact import Values
 from mccpo.methods import (
@@ -33,7 +33,16 @@ from mccpo.methods import (
     network_of,
 )
 from mccpo.policy import masked_softmax
-from mccpo.runs import DOCUMENT, StoredPolicies, naming, network_json, read_policy_file, read_run, write_policy_file
+from mccpo.runs import (
+    DOCUMENT,
+    StoredPolicies,
+    naming,
+    network_from_json,
+    network_json,
+    read_policy_file,
+    read_run,
+    write_policy_file,
+)
 
 _AGAIN = "train it again"
 
@@ -57,6 +66,7 @@ class Policies:
     seed: int
     kappa: float | None = None
     floors: dict[str, float] = field(default_factory=dict)
+    objective: Objective = "engagement"
 
     def __post_init__(self) -> None:
         self.constraints.check(self.env)
@@ -64,7 +74,7 @@ class Policies:
     @property
     def constraints(self) -> Constraints:
         """What the policies are held to."""
-        return Constraints(self.budgets, self.floors)
+        return Constraints(self.budgets, self.floors, objective=self.objective)
 
     @cached_property
     def policies(self) -> PolicySet:
@@ -113,6 +123,7 @@ class Policies:
             parameters=self.parameters,
             kappa=self.kappa,
             floors=self.floors,
+            objective=self.objective,
         )
 
 
@@ -150,13 +161,15 @@ def _policies(stored: StoredPolicies) -> Policies:
         seed=stored.seed,
         kappa=stored.kappa,
         floors={name: float(floor) for name, floor in stored.floors.items()},
+        objective=stored.objective,
     )
-    unheld = () if policies.floors else policies.env.constrained
+    unheld = () if policies.floors or policies.objective == "learning" else policies.env.constrained
     if missing := [cost for cost in unheld if cost not in policies.budgets]:
         raise InputError(f"{stored.part} has no budget on {', '.join(missing)}", fix=_AGAIN)
     method_arrays(policies.method, policies.env)  # fails on a method that this version cannot execute
     network = policies.policies.network(policies.env)
-    if stored.network != network_json(network):
+    kept = None if stored.network is None else network_json(network_from_json(stored.network))  # as it reads today
+    if kept != network_json(network):
         raise InputError(f"the network of {stored.part} is another than the environment's", fix=_AGAIN)
     if stored.parameters.shape[1] != (0 if network is None else network.size):
         raise InputError(f"the policies of {stored.part} do not fit their network", fix=_AGAIN)

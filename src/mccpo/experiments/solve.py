@@ -10,7 +10,7 @@ import numpy as np
 
 from mccpo.env import FiniteEnvironment, Objective
 from mccpo.exact import FiniteModel, Infeasible, Optimum, enumerate_model, front, most, occupancy, solve
-from mccpo.experiments.floors import Floor, check_asked
+from mccpo.experiments.asked.floors import Floor, check_asked
 
 _NEGLIGIBLE = 1e-9  # chances and visits below this are what the solver leaves of 0
 

@@ -109,7 +109,7 @@ class GraphPolicyNetwork(PolicyNetwork):
         if self.sees_neighbours:
             seen = xp.concatenate(own)
             own = [seen, self._gather(seen, 1, 0), self._gather(seen, 0, 1)]
-        fixed = xp.asarray(self.fixed, dtype=features.dtype).T[:, :, None]
+        fixed = xp.asarray(self._known, dtype=features.dtype)
         shape = (self.concepts, batch)
         return xp.concatenate(
             [
@@ -126,13 +126,27 @@ class GraphPolicyNetwork(PolicyNetwork):
         xp = namespace(nodes)
         if not self.edges:
             return xp.zeros_like(nodes)
-        ends = np.array(self.edges)
-        count = np.maximum(np.bincount(ends[:, to], minlength=self.concepts), 1).astype(np.float32)
+        ends, counts, means = self._ends
         if self.concepts <= DENSE:
+            return xp.matmul(means[to], nodes)
+        return _sum_at(ends[:, to], nodes[:, ends[:, of]], self.concepts) / counts[to][:, None]
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        """What is known of each concept once and for all, as features have it."""
+        return np.asarray(self.fixed).T[:, :, None]
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+        """The ends of edges; for either end, the neighbours of each concept, and the means over them as a matrix."""
+        ends = np.array(self.edges)
+        counts = [np.maximum(np.bincount(ends[:, to], minlength=self.concepts), 1).astype(np.float32) for to in (0, 1)]
+        means = []
+        for to, of in ((0, 1), (1, 0)) if self.concepts <= DENSE else ():
             matrix = np.zeros((self.concepts, self.concepts), np.float32)
             matrix[ends[:, to], ends[:, of]] = 1.0
-            return xp.matmul(matrix / count[:, None], nodes)
-        return _sum_at(ends[:, to], nodes[:, ends[:, of]], self.concepts) / count[:, None]
+            means.append(matrix / counts[to][:, None])
+        return ends, counts, means
 
     @cached_property
     def _rest(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +48,8 @@ class StoredPolicies:
     - `actions`: their names, in the order of the policy head.
     - `plain_network`: the network that most methods have here; `network`: the one that the parameters are of, None
       where a rule is followed: see `network_from_json`.
-    - `budgets`, `floors`: those that the part was trained under; `anchor`: what the unconstrained policies were worth.
+    - `budgets`, `floors`, `objective`: those that the part was trained under.
+    - `anchor`: what the unconstrained policies were worth.
     - `seed`: the root of the run's random numbers.
     - `method`: the method's name and settings.
     - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
@@ -68,6 +69,7 @@ class StoredPolicies:
     parameters: Float[np.ndarray, "seeds parameters"]
     kappa: float | None = None
     floors: Mapping[str, float] = field(default_factory=dict)
+    objective: Literal["engagement", "learning"] = "engagement"
 
     @property
     def method_name(self) -> str:
@@ -88,6 +90,7 @@ class StoredPolicies:
             "network": self.plain_network,
             "budgets": self.budgets,
             **({"floors": self.floors} if self.floors else {}),
+            **({"objective": self.objective} if self.objective != "engagement" else {}),
             "anchor": self.anchor,
             "seed": self.seed,
         }
@@ -231,6 +234,7 @@ def _stored(
         parameters=tensors[f"{name}/{method['name']}"],
         kappa=method.get("kappa"),
         floors=part.get("floors", {}),
+        objective=part.get("objective", "engagement"),
     )
     if stored.parameters.ndim != 2 or stored.parameters.dtype != np.float32 or not len(stored.parameters):
         raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=fix)

@@ -19,7 +19,7 @@ def evaluate(
     run: Annotated[Path, Parameter(help="The folder of a finished run of a neural learner.")],
     /,
     *,
-    episodes: Annotated[WholeNumber, Parameter(help="Episodes of each policy.")] = 200,
+    episodes: Annotated[WholeNumber, Parameter(help="Episodes of each policy.")] = 2000,
     seed: Annotated[
         WholeNumber | None, Parameter(help="The root of the episodes' random numbers; one above the run's by default.")
     ] = None,

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.tutoring import LatentT, Tutoring, TutorState
 from mccpo.errors import InputError
@@ -109,6 +110,10 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     @property
     def observation_fields(self) -> dict[str, ObservationField]:
         return self.env.observation_fields
+
+    @property
+    def concept_graph(self) -> ConceptGraph:
+        return self.env.concept_graph
 
     @property
     def unwrapped(self) -> Environment[Any]:

@@ -84,9 +84,11 @@ def _against(mean: float, optimum: float, setting: Setting) -> str:
 
 def _more(ratio: float, setting: Setting, most: str = "") -> str:
     """What there is beyond the optimum: a policy that keeps to its budgets has none."""
-    beyond = numbers.share(ratio - 1.0) if setting.budgets else "0 %"
+    beyond = numbers.share(ratio - 1.0) if setting.budgets or setting.floors else "0 %"
     if ratio <= 1.0 or beyond == "0 %":
         return ""
+    if not setting.budgets:
+        return f" ({most}{beyond} more, from missing {'a' if len(setting.floors) > 1 else 'its'} floor)"
     over = "a budget" if len(setting.budgets) > 1 else "its budget"
     return f" ({most}{beyond} more, from exceeding {over})"
 

@@ -19,13 +19,18 @@ class Anchor:
     pi_hack: float
     violation_rate: float
     prerequisite_violation_rate: float
+    learning: float = 0.0
+    mastered: float = 0.0
 
     def as_json(self) -> JsonObject:
         return {**asdict(self), "costs": dict(self.costs)}
 
     @staticmethod
     def parse(raw: Fields) -> Anchor:
-        rates = ("engagement", "gain", "pi_hack", "violation_rate", "prerequisite_violation_rate")
+        rates = (
+            *("engagement", "gain", "pi_hack", "violation_rate", "prerequisite_violation_rate"),
+            *("learning", "mastered"),
+        )
         return Anchor(raw.number("ret"), raw.named_numbers("costs"), *(raw.number(name, default=0.0) for name in rates))
 
 

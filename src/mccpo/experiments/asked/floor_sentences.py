@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mccpo.env import Constraints
-from mccpo.experiments.floors import Floor
+from mccpo.experiments.asked.floors import Floor
 
 FLOOR_FORMS = (
     "learners gain at least 80 % of what can be learnt",

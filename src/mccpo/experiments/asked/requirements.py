@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 from mccpo.env import Environment
 from mccpo.env.tutor import TutorBKT, Tutoring
 from mccpo.errors import InputError
-from mccpo.experiments.floor_sentences import FLOOR_FORMS
+from mccpo.experiments.asked.floor_sentences import FLOOR_FORMS
 
 FORMS = (
     "mastery progress in at least 60 % of steps",

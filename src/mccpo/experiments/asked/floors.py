@@ -52,7 +52,7 @@ def parse_floor(text: str) -> Floor:
     """
     name, sign, value = (part.strip() for part in text.partition("="))
     amount = value.removeprefix(_AMOUNT)
-    percent = amount.endswith("%")
+    percent = amount.endswith("%") and amount == value
     try:
         number = float(amount.removesuffix("%")) / (100 if percent else 1)
     except ValueError:

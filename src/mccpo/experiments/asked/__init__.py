@@ -1,0 +1,1 @@
+"""What users ask for: floors as numbers and in words, budgets in a teacher's words."""
