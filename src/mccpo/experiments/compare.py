@@ -170,11 +170,12 @@ def _front(task: BudgetedProblem) -> tuple[FrontPoint, ...]:
     held = task.constraints
     if not held.budgets:
         return front_points(task, _floor_front(task))
-    if len(task.budgets) == 1:
+    if len(task.budgets) == 1 and not held.floors and held.objective == "engagement":
         return front_points(task, front(task.model, next(iter(task.budgets)), points=FRONT_POINTS))
     solutions = []
     for scale in np.linspace(0.1, 2.0, FRONT_POINTS):
-        optimum = solve(task.model, {name: float(scale) * budget for name, budget in task.budgets.items()})
+        budgets = {name: float(scale) * budget for name, budget in task.budgets.items()}
+        optimum = solve(task.model, budgets, floors=held.floors, objective=held.objective)
         if not isinstance(optimum, Infeasible):
             solutions.append((float(scale), optimum))
     return front_points(task, solutions)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from mccpo.env import make
+from mccpo.env import Constraints, make
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.experiments import Options, Session, measuring
@@ -76,10 +76,10 @@ def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     problem = pose_neural(make("tutor-15", **SHORT), Options(), Session())
     budgets = problem.budgets(0.9, {})
-    trained = measuring.train(problem, ["unconstrained"], budgets, "", Session())
+    trained = measuring.train(problem, ["unconstrained"], Constraints(budgets), "", Session())
     setting = results["settings"]["tutor-15 κ=0.9 σ=0"]
     assert setting["budgets"] == pytest.approx(budgets)
-    for metric, summary in measuring.measured(problem, trained["unconstrained"], budgets).items():
+    for metric, summary in measuring.measured(problem, trained["unconstrained"], Constraints(budgets)).items():
         ours = setting["rows"]["unconstrained"][metric]["per_seed"]
         np.testing.assert_allclose(ours, summary.per_seed, rtol=1e-5, err_msg=metric)
 
