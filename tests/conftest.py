@@ -71,6 +71,7 @@ def _choosing_and_judging_are_quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if QUICK:
             patch.setattr("mccpo.methods.gradient.training.LEAST_FINAL", 32)
+            patch.setattr("mccpo.experiments.anchors.PLANNED_EPISODES", 4)
             for module in EVALUATING:
                 patch.setattr(f"mccpo.experiments.{module}.EVALUATION_EPISODES", 200)
         yield

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.cli import main
+from mccpo.experiments import measuring
 from mccpo.experiments.saved_policies import load_policies
 
 CURRICULUM = """{"concepts": [
@@ -67,7 +68,7 @@ def test_evaluate_judges_the_saved_policies_again(run: str, capsys: pytest.Captu
     own = json.loads(Path(run, "results.json").read_text())["rows"]["mc-cpo"]
     assert main(["evaluate", run, "--json"]) == 0
     fresh = _json(capsys)["rows"]["mc-cpo"]
-    assert main(["evaluate", run, "--seed", "0", "--json"]) == 0
+    assert main(["evaluate", run, "--seed", "0", "--episodes", str(measuring.EVALUATION_EPISODES), "--json"]) == 0
     same = _json(capsys)["rows"]["mc-cpo"]
     assert same == {metric: own[metric] for metric in same}  # the run's own episodes give the run's own numbers
     assert fresh["return"]["per_seed"] != own["return"]["per_seed"]

@@ -21,7 +21,7 @@ from mccpo.errors import MccpoError
 from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies, write_policies
 from mccpo.methods import method_spec
-from mccpo.methods.gradient.rollout import network_of
+from mccpo.methods.gradient.graph_network import shared_network_of
 
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -29,7 +29,7 @@ ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01
 
 def write_run(folder, concepts=6, budget=9):
     env = make("tutor-15", concepts=concepts, horizon=20)
-    weights = np.random.default_rng(0).normal(scale=0.3, size=(1, network_of(env).size)).astype(np.float32)
+    weights = np.random.default_rng(0).normal(scale=0.3, size=(1, shared_network_of(env).size)).astype(np.float32)
     folder.mkdir()
     write_policies(
         folder, [Policies("tutor-15", env, method_spec("mc-cpo"), {"c2": 1, "c3": budget, "c4": 9}, ANCHOR, weights, 0)]
@@ -62,9 +62,11 @@ def serving(*tokens):
         [*COMMAND, "serve", *tokens, "--port", "0", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            lines = iter(process.stdout.readline, "}\n")
+            lines = []
+            while (line := process.stdout.readline()) not in ("}\n", ""):  # nothing once it has ended
+                lines.append(line)
+            assert line, process.stderr.read()
             text = "".join(lines) + "}"
-            assert text != "}", process.stderr.read()
             yield process, json.loads(text)
         finally:
             process.kill()
