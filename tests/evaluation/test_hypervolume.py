@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.evaluation.hypervolume import hypervolume, mixed_hypervolume
+from mccpo.evaluation.hypervolume import hypervolume
 
 GRID = 400
 COORDINATES = st.integers(-40, GRID + 40).map(lambda number: number / GRID)  # on the grid, so that the count is exact
@@ -51,26 +51,3 @@ def test_what_is_no_point_is_refused(costs, returns):
 def test_a_plane_of_no_width_is_refused():
     with pytest.raises(InputError, match="begins at 1"):
         hypervolume([0.5], [0.5], least=1.0)
-
-
-@given(st.lists(st.tuples(COORDINATES, COORDINATES), max_size=5), st.sampled_from([0.0, 0.25, 0.5]))
-def test_the_mixed_one_is_the_area_under_all_mixtures(points, least):
-    """Against a scan over x: the best return of any two policies, or of one, that cost x together."""
-    x, y = np.array([*(x for x, _ in points), 1.0]), np.array([*(y for _, y in points), 1.0])
-    x, y = np.minimum(x, 1.0), np.clip(y, 0.0, 1.0)
-
-    def best(at):
-        heights = [b for a, b in zip(x, y, strict=True) if a == at]
-        for a, b in zip(x, y, strict=True):
-            for c, d in zip(x, y, strict=True):
-                if a < at < c:
-                    heights.append(b + (d - b) * (at - a) / (c - a))
-        return max(heights, default=0.0)
-
-    grid = np.linspace(least, 1.0, 401)
-    area = np.mean([best(at) for at in grid])
-    assert mixed_hypervolume(x[:-1], y[:-1], least=least) == pytest.approx(area, abs=0.01)
-
-
-def test_to_spend_less_than_is_allowed_does_not_pay():
-    assert mixed_hypervolume([0.5], [0.8], least=0.5) == mixed_hypervolume([0.0], [0.6], least=0.5)

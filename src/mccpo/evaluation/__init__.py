@@ -5,7 +5,7 @@ What a policy is worth and what it does needs jax, and is in `mccpo.evaluation.p
 
 from mccpo.evaluation.bounds import episodes_needed, normal_bound, upper_bound
 from mccpo.evaluation.curves import Curves
-from mccpo.evaluation.hypervolume import hypervolume, mixed_hypervolume
+from mccpo.evaluation.hypervolume import hypervolume
 from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
 from mccpo.evaluation.statistics import CONFIDENCE, Summary, SummaryJson, Welch, summarise, welch
 
@@ -20,7 +20,6 @@ __all__ = [
     "episodes_needed",
     "hypervolume",
     "iqm",
-    "mixed_hypervolume",
     "normal_bound",
     "probability_of_improvement",
     "profile",

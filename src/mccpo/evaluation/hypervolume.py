@@ -1,8 +1,4 @@
-"""How much of the plane of cost and return a method's policies dominate: one number for a front.
-
-Closed under mixtures: whoever draws between two policies at the start of an episode reaches every point of the line
-between them, so a front is as good as its upper concave envelope, and to spend less than is allowed does not pay.
-"""
+"""How much of the plane of cost and return a method's policies dominate: one number for a front."""
 
 from __future__ import annotations
 
@@ -31,56 +27,6 @@ def hypervolume(
     >>> hypervolume([0.5, 0.75], [0.5, 1.0], least=0.5)
     0.75
     """
-    x, y = _checked(cost_share, share, least)
-    order = np.argsort(x, kind="stable")
-    edges = np.append(np.clip(x[order], least, 1.0), 1.0)
-    height = np.maximum.accumulate(np.clip(y[order], 0.0, 1.0))  # the best return to be had at this cost or less
-    return float((np.diff(edges) * height).sum() / (1.0 - least))
-
-
-def mixed_hypervolume(
-    cost_share: Sequence[float] | Float[np.ndarray, " points"],
-    share: Sequence[float] | Float[np.ndarray, " points"],
-    *,
-    least: float = 0.0,
-) -> float:
-    """The share of the plane from (`least`, 0) to (1, 1) under the upper concave envelope of points.
-
-    The unconstrained policy, at (1, 1), is one of them. What is beyond the plane counts as on its border, except to
-    the left of it: who spends less than `least` can mix that with what spends more. Left of all points is nothing.
-
-    >>> mixed_hypervolume([0.5], [0.5], least=0.5)
-    0.75
-    >>> mixed_hypervolume([], [], least=0.5)
-    0.0
-    """
-    x, y = _checked(cost_share, share, least)
-    order = np.lexsort((-y, x))
-    x, y = np.append(np.minimum(x[order], 1.0), 1.0), np.append(np.clip(y[order], 0.0, 1.0), 1.0)
-    corners: list[int] = []
-    for at in range(len(x)):
-        while len(corners) > 1 and _below(x, y, corners[-2], corners[-1], at):
-            corners.pop()
-        corners.append(at)
-    ends = np.unique(np.clip(np.append(x[corners], least), max(least, x.min()), 1.0))
-    heights = np.interp(ends, x[corners], y[corners])
-    return float(np.trapezoid(heights, ends) / (1.0 - least))
-
-
-def _below(
-    x: Float[np.ndarray, " points"], y: Float[np.ndarray, " points"], left: int, middle: int, right: int
-) -> bool:
-    """Whether the middle of three points lies on or below the line between the others."""
-    rise, run = y[right] - y[left], x[right] - x[left]
-    return bool((y[middle] - y[left]) * run <= rise * (x[middle] - x[left]))
-
-
-def _checked(
-    cost_share: Sequence[float] | Float[np.ndarray, " points"],
-    share: Sequence[float] | Float[np.ndarray, " points"],
-    least: float,
-) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """The points as arrays; refused where they are none, or the plane is none."""
     x, y = np.asarray(cost_share, np.float64), np.asarray(share, np.float64)
     if x.shape != y.shape or x.ndim != 1:
         raise InputError(f"the points have {x.shape} costs and {y.shape} returns", fix="give one of each for a point")
@@ -88,4 +34,7 @@ def _checked(
         raise InputError("a point has no number", fix="leave it out")
     if not 0 <= least < 1:
         raise InputError(f"the plane begins at {least}", fix="let it begin at 0 or more, and below 1")
-    return x, y
+    order = np.argsort(x, kind="stable")
+    edges = np.append(np.clip(x[order], least, 1.0), 1.0)
+    height = np.maximum.accumulate(np.clip(y[order], 0.0, 1.0))  # the best return to be had at this cost or less
+    return float((np.diff(edges) * height).sum() / (1.0 - least))

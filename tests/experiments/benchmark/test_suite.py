@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from mccpo.env import Gate, TrainTest, make
 from mccpo.errors import InputError
-from mccpo.evaluation import mixed_hypervolume
+from mccpo.evaluation import hypervolume
 from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark.agent_rows import AgentRow
@@ -160,7 +160,7 @@ def test_results_sum_up_the_rows(folder, results, rows):
     ours = at(rows, environment="gate", method="mc-cpo", kappa=0.9)
     assert cell["return"]["per_seed"] == ours["return"].to_list()
     first = at(rows, environment="gate", method="mc-cpo", seed=0)
-    volume = mixed_hypervolume(first["cost_share"], first["share"], least=0.5)
+    volume = hypervolume(first["cost_share"], first["share"], least=0.5)
     assert read["hypervolume"]["gate"]["mc-cpo"]["per_seed"][0] == pytest.approx(volume)
     assert read["hypervolume"]["gate"]["crashing"]["mean"] == 0
     assert "elsewhere" not in read["hypervolume"]

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from mccpo.env import Constraints
-from mccpo.evaluation import Summary, mixed_hypervolume, summarise
+from mccpo.evaluation import Summary, hypervolume, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
@@ -87,10 +87,11 @@ def cells_of(rows: Iterable[Row]) -> list[Cell]:
 
 
 def hypervolumes(rows: Iterable[Row]) -> ByMethod:
-    """The hypervolume over κ of every seed, closed under mixtures, by method and environment.
+    """The hypervolume over κ of every seed, by method and environment.
 
-    The plane begins at the smallest κ, the least that anybody was asked to spend. A seed that failed has the
-    unconstrained policy alone. A method that does not apply to an environment has no entry there.
+    The plane begins at the smallest κ. Otherwise a policy that spends next to nothing, and returns as little, would
+    dominate more than the optimum under the budgets that were asked for, which has no reason to spend less than the
+    smallest. A seed that failed dominates nothing. A method that does not apply to an environment has no entry there.
     """
     rows = list(rows)
     smallest = min((row.kappa for row in rows), default=0.0)
@@ -99,7 +100,7 @@ def hypervolumes(rows: Iterable[Row]) -> ByMethod:
     def volume(seed_rows: Sequence[Row]) -> float:
         points = [(row.outcome.cost_share, row.outcome.share) for row in seed_rows if row.outcome is not None]
         front = [(spent, share) for spent, share in points if share is not None]
-        return mixed_hypervolume([spent for spent, _ in front], [share for _, share in front], least=least)
+        return hypervolume([spent for spent, _ in front], [share for _, share in front], least=least)
 
     return _by_seed(rows, volume)
 

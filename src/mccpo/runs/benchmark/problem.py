@@ -23,7 +23,9 @@ class Anchor:
     mastered: float = 0.0
 
     def as_json(self) -> JsonObject:
-        return {**asdict(self), "costs": dict(self.costs)}
+        content = {**asdict(self), "costs": dict(self.costs)}
+        # Results of versions that did not measure these come back as they were.
+        return {name: value for name, value in content.items() if value or name not in ("learning", "mastered")}
 
     @staticmethod
     def parse(raw: Fields) -> Anchor:
