@@ -300,7 +300,7 @@ def test_the_choice_is_a_finalist_that_meets_the_budgets():
     J_c3 = worth.costs[0, :, 1, 0]
     assert J_c3[0] > J_c3[2] > J_c3[1]
     assert worth.ret[0, 0, 0] > worth.ret[0, 2, 0] > worth.ret[0, 1, 0]
-    learner, sizes = PrimalDual(method_arrays(PLAIN, env)), Sizes(8, 16, 32, 1)
+    learner, sizes = PrimalDual(method_arrays(PLAIN, env)), Sizes(8, 16, 32, 1, final=64)
     state = jax.jit(lambda key: selection.start(env, sizes, learner, key))(jax.random.key(0))
     policies = jnp.stack([over, dull, best, dull, over, dull])
     state = state._replace(finalists=Finalists(jnp.arange(6.0), policies))
