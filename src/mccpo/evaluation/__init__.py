@@ -5,7 +5,7 @@ What a policy is worth and what it does needs jax, and is in `mccpo.evaluation.p
 
 from mccpo.evaluation.bounds import episodes_needed, normal_bound, upper_bound
 from mccpo.evaluation.curves import Curves
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation.hypervolume import envelope, hypervolume
 from mccpo.evaluation.reliable import Estimate, Profile, iqm, probability_of_improvement, profile
 from mccpo.evaluation.statistics import CONFIDENCE, Summary, SummaryJson, Welch, summarise, welch
 
@@ -17,6 +17,7 @@ __all__ = [
     "Summary",
     "SummaryJson",
     "Welch",
+    "envelope",
     "episodes_needed",
     "hypervolume",
     "iqm",

@@ -1,4 +1,8 @@
-"""How much of the plane of cost and return a method's policies dominate: one number for a front."""
+"""How much of the plane of cost and return a method's policies dominate: one number for a front.
+
+It is closed under mixtures: whoever draws between two policies at the start of an episode reaches every point of the
+line between them. So a front counts as its upper concave envelope, and to spend less than is allowed does not pay.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,19 @@ def hypervolume(
     *,
     least: float = 0.0,
 ) -> float:
-    """The share of the plane from (`least`, 0) to (1, 1) that points dominate, by less cost (x) and more return (y).
+    """The share of the plane from (`least`, 0) to (1, 1) that points and their mixtures dominate.
 
-    The reference is the corner (1, 0): all of the unconstrained cost for no return. So a point at x dominates what lies
-    to its right and below it. What is beyond the plane counts as on its border, and no points dominate nothing. Where
-    budgets begin at some κ, that is `least`: to spend less than anybody asked for is no merit then.
+    A point at x has cost x and return y, both as shares of what the unconstrained policy has. That policy itself, at
+    (1, 1), is one of those that are mixed. A return beyond the plane counts as on its border, and so does a cost above
+    1. A cost below `least` counts as it is: whoever spends less can mix that with what spends more. Left of all points
+    nothing is dominated.
 
-    >>> hypervolume([0.5, 0.75], [0.5, 1.0])
-    0.375
-    >>> hypervolume([0.5, 0.75], [0.5, 1.0], least=0.5)
+    >>> hypervolume([0.5], [0.5], least=0.5)
     0.75
+    >>> hypervolume([0.5, 0.75], [0.5, 1.0], least=0.5)
+    0.875
+    >>> hypervolume([], [], least=0.5)
+    0.0
     """
     x, y = np.asarray(cost_share, np.float64), np.asarray(share, np.float64)
     if x.shape != y.shape or x.ndim != 1:
@@ -34,7 +41,33 @@ def hypervolume(
         raise InputError("a point has no number", fix="leave it out")
     if not 0 <= least < 1:
         raise InputError(f"the plane begins at {least}", fix="let it begin at 0 or more, and below 1")
-    order = np.argsort(x, kind="stable")
-    edges = np.append(np.clip(x[order], least, 1.0), 1.0)
-    height = np.maximum.accumulate(np.clip(y[order], 0.0, 1.0))  # the best return to be had at this cost or less
-    return float((np.diff(edges) * height).sum() / (1.0 - least))
+    x, y = envelope(np.append(np.minimum(x, 1.0), 1.0), np.append(np.clip(y, 0.0, 1.0), 1.0))
+    ends = np.unique(np.clip(np.append(x, least), max(least, x[0]), 1.0))
+    return float(np.trapezoid(np.interp(ends, x, y), ends) / (1.0 - least))
+
+
+def envelope(
+    x: Float[np.ndarray, " points"], y: Float[np.ndarray, " points"]
+) -> tuple[Float[np.ndarray, " corners"], Float[np.ndarray, " corners"]]:
+    """The corners of the upper concave envelope of points, from left to right: what mixtures of them reach.
+
+    >>> envelope(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.2, 1.0]))
+    (array([0., 1.]), array([0., 1.]))
+    """
+    order = np.lexsort((-y, x))
+    order = order[np.append(True, np.diff(x[order]) > 0)]  # of points above one another, the highest
+    x, y = x[order], y[order]
+    corners: list[int] = []
+    for at in range(len(x)):
+        while len(corners) > 1 and _below(x, y, corners[-2], corners[-1], at):
+            corners.pop()
+        corners.append(at)
+    return x[corners], y[corners]
+
+
+def _below(
+    x: Float[np.ndarray, " points"], y: Float[np.ndarray, " points"], left: int, middle: int, right: int
+) -> bool:
+    """Whether the middle of three points lies on or below the line between the others."""
+    rise, run = y[right] - y[left], x[right] - x[left]
+    return bool((y[middle] - y[left]) * run <= rise * (x[middle] - x[left]))

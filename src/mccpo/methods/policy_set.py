@@ -18,7 +18,7 @@ from mccpo.methods import engine
 from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.training import EVALUATION, evaluate_policies
+from mccpo.methods.gradient.training import BLOCK, evaluate_policies, evaluation_keys
 
 IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
 _ROUNDING = 1e-4  # of chances that sum to 1 in single precision
@@ -107,11 +107,9 @@ class RulePolicies(PolicySet):
         return self.rule
 
     def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
-        root = jax.random.fold_in(jax.random.key(seed), EVALUATION)
-        keys = jax.random.split(root, self.copies)
         played = []
-        for key in keys:
-            play = jax.device_get(play_rule(engine.as_arrays(env), self.rule, key, episodes))
+        for copy in range(self.copies):
+            play = play_rule(env, self.rule, seed, copy, episodes)
             play.check()
             played.append(play.episodes)
         return jax.tree.map(lambda *leaves: np.stack(leaves), *played)
@@ -121,8 +119,8 @@ class RulePlay(NamedTuple):
     """Episodes of a rule, and whether its chances were finite, and those of a distribution, while they went on."""
 
     episodes: Episodes
-    finite: Bool[Array, ""]
-    proper: Bool[Array, ""]
+    finite: Bool[Array, ""] | bool
+    proper: Bool[Array, ""] | bool
 
     def check(self) -> None:
         """Refuses chances that are none."""
@@ -130,9 +128,21 @@ class RulePlay(NamedTuple):
             raise ImproperPolicyError(IMPROPER)
 
 
+def play_rule(env: Environment[Any], rule: Policy, seed: int, copy: int, episodes: int) -> RulePlay:
+    """Plays episodes of a rule in blocks, with the random numbers that every policy of this seed has."""
+    blocks = range(-(-episodes // BLOCK))
+    keys = [evaluation_keys(seed, copy + 1, block)[copy] for block in blocks]
+    played = [jax.device_get(_play_block(engine.as_arrays(env), rule, key, min(episodes, BLOCK))) for key in keys]
+
+    def joined(*leaves: np.ndarray) -> np.ndarray:
+        return np.concatenate(leaves, axis=-1)[..., :episodes]
+
+    whole = jax.tree.map(joined, *(play.episodes for play in played))
+    return RulePlay(whole, all(play.finite for play in played), all(play.proper for play in played))
+
+
 @eqx.filter_jit
-def play_rule(env: Environment[Any], rule: Policy, key: Any, episodes: int) -> RulePlay:
-    """Plays episodes of a rule."""
+def _play_block(env: Environment[Any], rule: Policy, key: Any, episodes: int) -> RulePlay:
 
     def look(moment: Moment) -> Any:
         finite, proper = jnp.isfinite(moment.chances).all(axis=0), is_distribution(moment.chances)

@@ -1,7 +1,7 @@
 """What policies are worth: exactly on a finite environment, else by fresh episodes.
 
-The keys of these episodes follow from the seed of the protocol. Learners that are trained for each κ have a key for
-each κ and seed; rules and conditioned policies have one for each seed, which serves at every κ.
+The keys of these episodes follow from the seed of the protocol: one for each seed, the same for every method and κ. So
+methods are compared on the same learners, and what differs between them is not the luck of the draw.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.problem import Problem
 from mccpo.experiments.worth import values_of
 from mccpo.methods import (
-    EVALUATION,
     IMPROPER,
     ImproperPolicyError,
     MethodArrays,
     Network,
     NetworkPolicy,
     Policy,
-    as_arrays,
     evaluate_policies,
     is_distribution,
     play_rule,
@@ -82,9 +80,8 @@ def evaluate_rule(
     if exact:  # once to compile, and once more to see how long it takes
         parts = [partial(_exactly, problem, problem.test, actor)] * 2
     else:
-        env, root = as_arrays(problem.test), jax.random.fold_in(jax.random.key(protocol.seed), EVALUATION)
-        keys = jax.random.split(root, protocol.seeds)
-        parts = [partial(_by_episodes, env, actor, key, protocol.episodes) for key in keys]
+        copies = range(protocol.seeds)
+        parts = [partial(_by_episodes, problem.test, actor, protocol.seed, copy, protocol.episodes) for copy in copies]
     values, ticks = [], [time.perf_counter()]
     for part in parts:
         values.append(part())
@@ -117,8 +114,8 @@ def _exactly(problem: Problem, env: Environment[Any], actor: Policy) -> Values |
     return evaluate_table(problem, table)
 
 
-def _by_episodes(env: Environment[Any], actor: Policy, key: Any, episodes: int) -> Values | None:
-    played = jax.device_get(play_rule(env, actor, key, episodes))
+def _by_episodes(env: Environment[Any], actor: Policy, seed: int, copy: int, episodes: int) -> Values | None:
+    played = play_rule(env, actor, seed, copy, episodes)
     if not played.finite:
         return None
     played.check()

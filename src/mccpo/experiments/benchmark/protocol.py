@@ -20,7 +20,7 @@ class Protocol:
 
     - `kappa`: the budgets, as shares of the unconstrained costs.
     - `seeds`, `steps`, `seed`: test seeds, the steps of each run, the root of all random numbers.
-    - `search`: whether the settings of a method are searched, by `search_seeds` validation seeds at `search_kappa`.
+    - `search`: whether the settings of a method are searched, for every κ, by `search_seeds` validation seeds.
     - `limit`: the seconds that one method may take to search and train on one environment, a rule to play, a solver to
       solve; None for any. It is looked at after every point of training, every seed of a rule and every κ of a solver,
       none of which is cut short.
@@ -35,7 +35,6 @@ class Protocol:
     search: bool = True
     limit: float | None = None
     episodes: int = EVALUATION_EPISODES
-    search_kappa: float = 0.7
     search_seeds: int = 2
     unseen: tuple[float, ...] = UNSEEN
     sizes: Sizes = field(default_factory=Sizes)

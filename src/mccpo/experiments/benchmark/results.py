@@ -16,6 +16,7 @@ from mccpo.evaluation import Summary, hypervolume, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
+from mccpo.experiments.benchmark.plane import beyond_rules
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.problem import Problem
 from mccpo.methods import OURS
@@ -44,8 +45,8 @@ class Met(NamedTuple):
     ever: bool
 
 
-def findings_of(rows: Sequence[Row]) -> Findings:
-    """Everything that follows from rows."""
+def findings_of(rows: Sequence[Row], anchors: Mapping[str, Anchor]) -> Findings:
+    """Everything that follows from rows, and from what is had without budgets on each environment."""
     volumes, within = hypervolumes(rows), kept_shares(rows)
     cells = cells_of(rows)
     best = winners(volumes, cells)
@@ -60,6 +61,7 @@ def findings_of(rows: Sequence[Row]) -> Findings:
         hypervolume=_by_environment(volumes),
         kept=_by_environment(within),
         winners=best,
+        beyond_rules=_by_environment(beyond_rules(rows, anchors)),
     )
 
 
@@ -89,9 +91,9 @@ def cells_of(rows: Iterable[Row]) -> list[Cell]:
 def hypervolumes(rows: Iterable[Row]) -> ByMethod:
     """The hypervolume over κ of every seed, by method and environment.
 
-    The plane begins at the smallest κ. Otherwise a policy that spends next to nothing, and returns as little, would
-    dominate more than the optimum under the budgets that were asked for, which has no reason to spend less than the
-    smallest. A seed that failed dominates nothing. A method that does not apply to an environment has no entry there.
+    The plane begins at the smallest κ: to spend less than anybody asked for is no merit. It is closed under mixtures:
+    neither is spending less than one's own κ. A seed that failed dominates nothing. A method that does not apply to an
+    environment has no entry there.
     """
     rows = list(rows)
     smallest = min((row.kappa for row in rows), default=0.0)
@@ -110,8 +112,8 @@ def kept_shares(rows: Iterable[Row]) -> ByMethod:
 
     It is the mean over the κ asked for, each counting what the policy for that very κ returns. A policy that misses a
     budget (τ = 0), even slightly, or failed, scores 0 at that κ. No policies keep more than the optimum under each
-    budget does. Hypervolume asks for something else: there a policy counts at every κ that it spends no more than, so
-    that spending less than asked is a merit. A method that does not apply to an environment has no entry there.
+    budget does. Hypervolume asks for something else: there a policy counts for what it spends, whichever κ it is for. A
+    method that does not apply to an environment has no entry there.
     """
     rows = list(rows)
     asked = {row.kappa for row in rows}

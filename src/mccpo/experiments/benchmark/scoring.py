@@ -39,6 +39,11 @@ def score_of(values: BySeed, limits: Mapping[str, float], *, seeks_budgets: bool
     return Score(float(np.mean([one <= 0 for one in excess])), -float(np.mean(np.maximum(excess, 0.0))), ret)
 
 
+def mean_score(scores: Sequence[Score]) -> Score:
+    """The mean of scores, number by number."""
+    return Score(*(float(np.mean(numbers)) for numbers in zip(*scores, strict=True)))
+
+
 def nearest(values: Mapping[float, BySeed], kappas: Sequence[float]) -> dict[float, BySeed]:
     """Policies for κ that nobody trained for: those of the next smaller κ, whose budgets are within; else none."""
     found = {}

@@ -53,10 +53,10 @@ _OUTSIDE = "outside.parquet"
 
 @dataclass(eq=False)
 class _MethodSoFar:
-    """A method, and by environment its setting and how long it took."""
+    """A method, and by environment its settings and how long it took."""
 
     kind: str
-    settings: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    settings: dict[str, Mapping[str, object]] = field(default_factory=dict)
     seconds: dict[str, Seconds] = field(default_factory=dict)
 
 
@@ -84,11 +84,13 @@ class _SoFar:
         self.rows += rows_of(problem, trial, self.benchmark.protocol)
         self.unseen += unseen_rows(problem, trial)
         method = self.methods.setdefault(trial.method, _MethodSoFar(trial.kind))
-        method.settings[problem.name] = trial.setting
+        method.settings[problem.name] = trial.as_json()["settings"]
         method.seconds[problem.name] = Seconds(trial.seconds, trial.search_seconds, trial.whole_seconds, trial.device)
 
     def results(self, seconds: float, versions: tuple[str, ...] | None = None) -> BenchmarkResults:
         protocol = self.benchmark.protocol
+        posed = {name: record for name, record in self.environments.items() if isinstance(record, ProblemRecord)}
+        anchors = {name: record.anchor for name, record in posed.items()}
         return BenchmarkResults(
             suite=self.benchmark.suite,
             protocol=ProtocolRecord.parse(protocol.as_json()),
@@ -97,7 +99,7 @@ class _SoFar:
                 name: MethodRecord(method.kind, method.settings, method.seconds)
                 for name, method in self.methods.items()
             },
-            findings=findings_of(self.rows),
+            findings=findings_of(self.rows, anchors),
             unseen=unseen_of(self.unseen, protocol.unseen),
             seconds=seconds,
             versions=versions,

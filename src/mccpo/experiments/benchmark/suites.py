@@ -24,5 +24,5 @@ FULL = (
 SUITES = {
     "quick": Suite(("gate", "chain", "tutor-15"), seeds=3, steps=100_000, search=False),
     "paper": Suite(("gate", "chain", "tutor-15", "tutor-25"), seeds=10, steps=1_000_000),
-    "full": Suite(FULL, seeds=10, steps=1_000_000),
+    "full": Suite(FULL, seeds=30, steps=1_000_000),
 }

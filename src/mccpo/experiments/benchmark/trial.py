@@ -1,4 +1,4 @@
-"""One method on one environment: its setting searched for, trained for every κ, judged. A failure is an outcome."""
+"""One method on one environment: its settings searched, trained for every κ, judged. A failure is an outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mccpo.evaluation import Curves
 from mccpo.exact import Infeasible, Values
 from mccpo.experiments.benchmark.evaluation import BySeed, evaluate_networks, evaluate_rule, evaluate_table, steady
 from mccpo.experiments.benchmark.protocol import Protocol
-from mccpo.experiments.benchmark.scoring import nearest, score_of
+from mccpo.experiments.benchmark.scoring import Score, mean_score, nearest, score_of
 from mccpo.experiments.options import Session, Stage, kappa_text
 from mccpo.experiments.problem import Problem
 from mccpo.methods import (
@@ -65,7 +65,7 @@ class Trial:
     **Fields:**
 
     - `values`: what the policy of every seed is worth, by the κ it is meant for; `unseen` by κ nobody trained for.
-    - `setting`: the one chosen; `searched`: all that were tried, and what validation made of each.
+    - `settings`: those chosen, by κ; `searched`: all that were tried, and what validation made of each.
     - `policies`: the parameters of every seed, by what they were trained for.
     - `seconds`: training of one run, that is one seed at one κ, without compiling; of a rule, which is not trained,
       judging one seed; of a solver, solving for one κ. `search_seconds`: the whole search. `whole_seconds`: all of it,
@@ -80,7 +80,7 @@ class Trial:
     why: str = ""
     values: dict[float, BySeed] = field(default_factory=dict)
     unseen: dict[float, BySeed] = field(default_factory=dict)
-    setting: Setting = field(default_factory=dict)
+    settings: dict[float, Setting] = field(default_factory=dict)
     searched: list[dict[str, Any]] = field(default_factory=list)
     policies: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float | None = None
@@ -91,15 +91,20 @@ class Trial:
 
     def as_json(self) -> dict[str, Any]:
         """All but the policies, and but the seeds, whose numbers are their own only from outside."""
-        apart = ("policies", "seeds", "values", "unseen")
+        apart = ("policies", "seeds", "values", "unseen", "settings")
         told = {key: value for key, value in vars(self).items() if key not in apart}
-        return told | {"values": _by_kappa(self.values), "unseen": _by_kappa(self.unseen)}
+        settings = {str(kappa): dict(setting) for kappa, setting in self.settings.items()}
+        return told | {"settings": settings, "values": _by_kappa(self.values), "unseen": _by_kappa(self.unseen)}
 
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Trial:
         """What `as_json` told, as it was read from a file."""
+        told = dict(told)
         values, unseen = (_from_kappa(told[key]) for key in ("values", "unseen"))
-        return Trial(**{**told, "values": values, "unseen": unseen})
+        if "setting" in told:  # of a version that searched at one κ for all
+            told["settings"] = dict.fromkeys(values, told.pop("setting"))
+        settings = {float(kappa): setting for kappa, setting in told["settings"].items()}
+        return Trial(**{**told, "values": values, "unseen": unseen, "settings": settings})
 
 
 def attempt(
@@ -168,18 +173,18 @@ class _Learning:
         asked = [kappa for kappa in protocol.kappa if kappa not in refused]
         if not asked:
             return
+        trial.settings = {kappa: {} for kappa in asked}
         if protocol.search and len(self._entry.search) > 1:
             begun = time.perf_counter()
-            trial.setting = self._search()
+            trial.settings = self._search(asked)
             trial.search_seconds = time.perf_counter() - begun
-        learner, plan = self._learner(trial.setting), protocol.plan
-        # A method that sees no budgets, or one that is told them when it is asked, is trained once for all of them.
-        levels: Sequence[float | None] = protocol.kappa if self._for_each_kappa else (None,)
-        runs, seconds = self._train([self._variant(learner, kappa) for kappa in levels], plan, "training")
-        trial.seconds = seconds / (len(levels) * plan.seeds)
-        for kappa, selected in zip(levels, runs.selected, strict=True):
+        learners, plan = [self._learner(trial.settings[kappa or asked[0]]) for kappa in self._levels], protocol.plan
+        variants = [self._variant(*pair) for pair in zip(learners, self._levels, strict=True)]
+        runs, seconds = self._train(variants, plan, "training")
+        trial.seconds = seconds / (len(variants) * plan.seeds)
+        for kappa, selected in zip(self._levels, runs.selected, strict=True):
             trial.policies[ANY_KAPPA if kappa is None else kappa_text(kappa)] = selected
-        env = self._problem.test
+        env, learner = self._problem.test, learners[0]
         trial.values = self._judge(env, learner, _broken_if_last_is(runs), asked, plan.seed)
         if self._entry.conditioned:
             unseen = [kappa for kappa in protocol.unseen if not self._refusal(kappa)]
@@ -191,6 +196,11 @@ class _Learning:
     def _for_each_kappa(self) -> bool:
         return self._entry.sees_budgets and not self._entry.conditioned
 
+    @property
+    def _levels(self) -> Sequence[float | None]:
+        """What is trained for: every κ, or all at once where budgets are not seen, or told when a policy is asked."""
+        return self._protocol.kappa if self._for_each_kappa else (None,)
+
     def _refusal(self, kappa: float) -> InputError | None:
         """Why it has no answer at a κ: one that is conditioned may be made for a range of them."""
         if self._entry.conditioned:
@@ -200,22 +210,29 @@ class _Learning:
                 return error
         return None
 
-    def _search(self) -> Setting:
-        """The setting of the best score with validation seeds, which no test seed is among.
+    def _search(self, asked: Sequence[float]) -> dict[float, Setting]:
+        """By κ, the setting of the best score with validation seeds, which no test seed is among.
 
-        It is chosen in the world trained in: what is to be judged elsewhere must not be known by then.
+        It is chosen in the world trained in: what is to be judged elsewhere must not be known by then. What is trained
+        once for all κ has one setting for all, of the best mean score.
         """
-        settings, plan, kappa = self._entry.search, self._protocol.search_plan, self._protocol.search_kappa
+        settings, plan = self._entry.search, self._protocol.search_plan
         learners = [self._learner(setting) for setting in settings]
-        level = kappa if self._for_each_kappa else None
-        runs, _ = self._train([self._variant(learner, level) for learner in learners], plan, "search")
-        scores = []
-        for setting, learner, selected in zip(settings, learners, runs.selected, strict=True):
-            values = self._judge(self._problem.env, learner, selected[None], (kappa,), plan.seed)[kappa]
-            score = score_of(values, self._problem.budgets(kappa), seeks_budgets=self._entry.seeks_budgets)
-            self._trial.searched.append({"setting": dict(setting), **score._asdict()})
-            scores.append(score)
-        return settings[max(range(len(settings)), key=lambda place: scores[place])]
+        variants = [self._variant(learner, level) for learner in learners for level in self._levels]
+        runs, _ = self._train(variants, plan, "search")
+        selected = runs.selected.reshape(len(settings), len(self._levels), *runs.selected.shape[1:])
+        scores: dict[float, list[Score]] = {kappa: [] for kappa in asked}
+        for setting, learner, policies in zip(settings, learners, selected, strict=True):
+            values = self._judge(self._problem.env, learner, policies, asked, plan.seed)
+            for kappa in asked:
+                limits = self._problem.budgets(kappa)
+                score = score_of(values[kappa], limits, seeks_budgets=self._entry.seeks_budgets)
+                self._trial.searched.append({"kappa": kappa, "setting": dict(setting), **score._asdict()})
+                scores[kappa].append(score)
+        if not self._for_each_kappa:
+            together = [mean_score([scores[kappa][place] for kappa in asked]) for place in range(len(settings))]
+            scores = dict.fromkeys(asked, together)
+        return {kappa: settings[max(range(len(settings)), key=tried.__getitem__)] for kappa, tried in scores.items()}
 
     def _learner(self, setting: Setting) -> GradientMethod:
         return self._entry.build(self._problem.env, setting)

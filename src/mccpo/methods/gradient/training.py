@@ -179,7 +179,8 @@ def evaluate_policies(
 ) -> Episodes:
     """Plays fresh episodes with the policies of a network, each as its method plays.
 
-    Many episodes are played in blocks, and the n-th is the same however many there are.
+    Many episodes are played in blocks, and the n-th is the same however many there are. Random numbers are common: the
+    policies of one seed meet the same learners, whatever they were trained by (`evaluation_keys`).
     """
     engine.check_plan(seed, episodes=episodes)
     expected = (len(playing), network.size)
@@ -192,7 +193,7 @@ def evaluate_policies(
     flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
     blocks = []
     for block in range(-(-episodes // BLOCK)):
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), EVALUATION + block), len(flat))
+        keys = jnp.tile(evaluation_keys(seed, parameters.shape[1], block), len(playing))
         blocks.append(jax.device_get(_judge_all(env, network, runs, flat, keys, min(episodes, BLOCK))))
 
     def joined(*leaves: np.ndarray) -> np.ndarray:
@@ -200,6 +201,11 @@ def evaluate_policies(
         return whole.reshape(*parameters.shape[:2], *whole.shape[1:])
 
     return jax.tree.map(joined, *blocks)
+
+
+def evaluation_keys(seed: int, seeds: int, block: int = 0) -> Any:
+    """The random keys of the episodes that judge: one for each seed of a table, the same for all of its methods."""
+    return jax.random.split(jax.random.fold_in(jax.random.key(seed), EVALUATION + block), seeds)
 
 
 class _Context(NamedTuple):

@@ -17,7 +17,7 @@ from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
 from mccpo.runs.benchmark import ByKappa
 
-_OTHERS = Stroke("#b4bcc4", (), "o", 0.8)
+OTHERS = Stroke("#b4bcc4", (), "o", 0.8)
 _SPARE = (
     Stroke("#D55E00", (5, 1.5), "s"),
     Stroke("#009E73", (4, 1.2, 1, 1.2), "v"),
@@ -27,7 +27,7 @@ _SPARE = (
     Stroke("#882255", (2, 2), "v"),
     Stroke("#7F7F7F", (3, 2), "^"),
 )
-_SIZE = (4.9, 3.2)
+SIZE = (4.9, 3.2)
 _FURTHEST = 1.3  # the cost up to which a front is drawn whole: one spendthrift would press all others together
 _NEAR = 0.9  # of the best: from there on profiles are drawn once more, larger
 _LEADERS = 4  # methods beside ours with a colour of their own, by what they dominate over all environments
@@ -64,7 +64,7 @@ def front(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
             axes.axvline(kappa, color=BUDGET.colour, linestyle=BUDGET.linestyle, linewidth=0.7)
         # Ours last, so that it lies on top.
         for pair in sorted(drawn, key=lambda pair: (pair.method in coloured, pair.method == OUR_METHOD)):
-            _line(axes, pair, coloured.get(pair.method, _OTHERS))
+            _line(axes, pair, coloured.get(pair.method, OTHERS))
         exact_line(axes, exact)
         axes.set(xlabel="Cost, share of unconstrained", ylabel="Return, share of unconstrained")
 
@@ -82,7 +82,7 @@ def front(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
         plain_ticks(axes, x=True, y=True)
 
     panels = [
-        Panel(title, caption, draw(how, name=next(names), describe=f"{title} on {environment.name}", size=_SIZE))
+        Panel(title, caption, draw(how, name=next(names), describe=f"{title} on {environment.name}", size=SIZE))
         for title, caption, how in (
             ("Everything", "one point for each κ, mean over seeds" + _beyond(drawn), whole),
             ("Near the budgets", "the same, larger", part),
@@ -105,7 +105,7 @@ def profiles(view: BenchmarkView, coloured: Strokes, names: Iterator[str]) -> Gr
 
     def plot(axes: Axes) -> None:
         for method in sorted(drawn, key=lambda method: (method in coloured, method == OUR_METHOD)):
-            profile, style = drawn[method], coloured.get(method, _OTHERS)
+            profile, style = drawn[method], coloured.get(method, OTHERS)
             axes.step(
                 profile.tau,
                 profile.share,
@@ -131,7 +131,7 @@ def profiles(view: BenchmarkView, coloured: Strokes, names: Iterator[str]) -> Gr
     if max(ends, default=0.0) > _NEAR:
         panels.append(Panel("Near the best", "the same, larger", _profiled(near, names)))
     note = "A curve further up and to the right is better. Bands are 95 % intervals of a stratified bootstrap."
-    return Group("Performance profiles", note, tuple(panels), _legend(list(drawn), coloured))
+    return Group("Performance profiles", note, tuple(panels), legend(list(drawn), coloured))
 
 
 def unseen(view: BenchmarkView, methods: Sequence[str], coloured: Strokes, names: Iterator[str]) -> Group | None:
@@ -153,19 +153,19 @@ def unseen(view: BenchmarkView, methods: Sequence[str], coloured: Strokes, names
             axes.plot(ends, ends, color=BUDGET.colour, linestyle=BUDGET.linestyle, linewidth=BUDGET.width)
             for method, answers in by_method.items():
                 if environment in answers:
-                    _asked(axes, kappas, answers[environment], coloured.get(method, _OTHERS))
+                    _asked(axes, kappas, answers[environment], coloured.get(method, OTHERS))
             axes.set(xlabel="κ asked for", ylabel="Cost, share of unconstrained")
             plain_ticks(axes, x=True, y=True)
 
-        svg = draw(plot, name=next(names), describe=f"Cost at κ not trained for on {environment}", size=_SIZE)
+        svg = draw(plot, name=next(names), describe=f"Cost at κ not trained for on {environment}", size=SIZE)
         panels.append(Panel(environment, "", svg))
-    legend = (*_legend(list(by_method), coloured, marker=True), (swatch(BUDGET), "what may be spent"), _hollow())
+    entries = (*legend(list(by_method), coloured, marker=True), (swatch(BUDGET), "what may be spent"), hollow())
     note = "Below the line the budgets are met on average. Bars reach from the thriftiest seed to the worst."
-    return Group("What is spent at κ that nobody trained for", note, tuple(panels), legend)
+    return Group("What is spent at κ that nobody trained for", note, tuple(panels), entries)
 
 
 def _profiled(plot: Callable[[Axes], None], names: Iterator[str]) -> Html:
-    return draw(plot, name=next(names), describe="Performance profiles", size=_SIZE)
+    return draw(plot, name=next(names), describe="Performance profiles", size=SIZE)
 
 
 def _near(
@@ -205,7 +205,7 @@ def _asked(axes: Axes, kappas: Sequence[float], metrics: ByKappa, style: Stroke)
             continue
         seeds = spent.per_seed
         axes.vlines(kappa, min(seeds), max(seeds), color=style.colour, linewidth=1.2)
-        _dot(axes, kappa, float(np.mean(seeds)), style, filled=min(met.per_seed) == 1.0)
+        dot(axes, kappa, float(np.mean(seeds)), style, filled=min(met.per_seed) == 1.0)
 
 
 def _line(axes: Axes, pair: Pair, style: Stroke) -> None:
@@ -214,11 +214,11 @@ def _line(axes: Axes, pair: Pair, style: Stroke) -> None:
     x, y = zip(*sorted(points), strict=True)
     axes.plot(x, y, color=style.colour, linestyle=style.linestyle, linewidth=style.width)
     for cell, at in zip(cells, points, strict=True):
-        _dot(axes, *at, style, filled=cell.met)
+        dot(axes, *at, style, filled=cell.met)
 
 
-def _dot(axes: Axes, x: float, y: float, style: Stroke, *, filled: bool) -> None:
-    small = style is _OTHERS
+def dot(axes: Axes, x: float, y: float, style: Stroke, *, filled: bool) -> None:
+    small = style is OTHERS
     axes.plot(
         [x],
         [y],
@@ -232,22 +232,22 @@ def _dot(axes: Axes, x: float, y: float, style: Stroke, *, filled: bool) -> None
 
 
 def _front_legend(drawn: list[Pair], coloured: Strokes, exact: bool) -> Legend:
-    entries = list(_legend([pair.method for pair in drawn], coloured, marker=True))
+    entries = list(legend([pair.method for pair in drawn], coloured, marker=True))
     if any(not cell.met for pair in drawn for cell in pair.cells):
-        entries.append(_hollow())
+        entries.append(hollow())
     entries.append((swatch(replace(BUDGET, width=0.8)), "the budgets"))
     return (*entries, *([(swatch(OPTIMUM), "exact optimum")] if exact else []))
 
 
-def _legend(methods: list[str], coloured: Strokes, *, marker: bool = False) -> Legend:
+def legend(methods: list[str], coloured: Strokes, *, marker: bool = False) -> Legend:
     entries = [
         (swatch(style, marker=marker), method_label(name)) for name, style in coloured.items() if name in methods
     ]
     others = any(method not in coloured for method in methods)
-    return (*entries, *([(swatch(_OTHERS, marker=marker), "other methods")] if others else []))
+    return (*entries, *([(swatch(OTHERS, marker=marker), "other methods")] if others else []))
 
 
-def _hollow() -> tuple[Html, str]:
+def hollow() -> tuple[Html, str]:
     return swatch(Stroke(INK), line=False, marker=True, hollow=True), "hollow: some seed misses a budget (τ = 0)"
 
 

@@ -50,12 +50,6 @@ def _best(environment: EnvironmentView) -> str:
     if above:
         does = "dominates more, and misses" if len(above) == 1 else "dominate more, and miss"
         text += f" {names(above)} {does} budgets{' that others meet' if environment.unmet else ''}."
-    whole = max(environment.keeping, key=lambda pair: pair.from_nothing)
-    if whole not in environment.reachable:
-        text += (
-            " Counted from no cost at all, so that it is a merit to spend less than any budget asks for, it would be "
-            f"{names([whole])}: {numbers.number(whole.from_nothing)}."
-        )
     return f"{text}{_kept(environment)}"
 
 

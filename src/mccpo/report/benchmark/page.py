@@ -17,6 +17,7 @@ from mccpo.report.benchmark import figures as drawings
 from mccpo.report.benchmark import overall as over
 from mccpo.report.benchmark import tables, words
 from mccpo.report.benchmark.finding import finding, verdict
+from mccpo.report.benchmark.plane import plane
 from mccpo.report.benchmark.reading import read
 from mccpo.report.benchmark.views import EnvironmentView
 from mccpo.report.benchmark.whole_view import BenchmarkView
@@ -101,6 +102,7 @@ def _environment(
         note = el("p", el("b", "Not run: "), environment.missing)
         return el("section", el("h2", environment.name), note, id=name)
     drawn = drawings.front(environment, coloured, names)
+    teaching = plane(environment, coloured, names)
     more = join(el("summary", "Constraint values at every κ"), tables.constraints(environment))
     return el(
         "section",
@@ -112,6 +114,7 @@ def _environment(
         # Values beside the exact optimum are what a reader of a finite environment has come for.
         _exact(environment) if environment.finite else None,
         None if drawn is None else figures(drawn),
+        None if teaching is None else figures(teaching),
         el("details", more),
         id=name,
     )

@@ -89,12 +89,13 @@ def _environment_view(
 ) -> EnvironmentView:
     pairs = _pairs(name, cells, results)
     if isinstance(environment, NotRun):
-        return EnvironmentView(name, environment.why, 0.0, {}, (), {}, {}, pairs)
+        return EnvironmentView(name, environment.why, 0.0, 0.0, {}, (), {}, {}, pairs)
     optimum: Mapping[float, Optimum] = environment.optimum or {}
     return EnvironmentView(
         name=name,
         missing="",
         ret=environment.anchor.ret,
+        gain=environment.anchor.gain,
         costs=environment.anchor.costs,
         constrained=environment.constrained,
         budgets=dict(sorted(environment.budgets.items())),
@@ -106,6 +107,7 @@ def _environment_view(
 def _pairs(environment: str, cells: Iterable[CellView], results: BenchmarkResults) -> tuple[Pair, ...]:
     volumes = results.findings.hypervolume.get(environment, {})
     kept = (results.findings.kept or {}).get(environment, {})
+    beyond = (results.findings.beyond_rules or {}).get(environment, {})
     by_method: dict[str, list[CellView]] = {}
     for cell in cells:
         if cell.environment == environment:
@@ -116,6 +118,7 @@ def _pairs(environment: str, cells: Iterable[CellView], results: BenchmarkResult
             tuple(sorted(method_cells, key=lambda cell: cell.kappa)),
             volumes.get(method),
             kept.get(method),
+            beyond.get(method),
         )
         for method, method_cells in by_method.items()
     )

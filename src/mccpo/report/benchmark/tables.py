@@ -29,6 +29,8 @@ def methods(environment: EnvironmentView, kappas: Sequence[float]) -> Html:
         *(entry.Head(f"Return, {entry.unbroken(f'κ = {kappa:g}')}", "met") for kappa in kappas),
         entry.Head("Unready steps", ascending=True),
         entry.Head("ΔK"),
+        entry.Head("Mastered", "concepts"),
+        entry.Head("Beyond rules", "return share at its ΔK"),
         entry.Head("Seconds", ascending=True),
     ]
     rows = [
@@ -51,6 +53,7 @@ def constraints(environment: EnvironmentView) -> Html:
         entry.Head("Met", "τ = 0.1"),
         entry.Head("Unready steps", ascending=True),
         entry.Head("ΔK"),
+        entry.Head("Mastered", "concepts"),
         entry.Head("RHSI", ascending=True),
     ]
     done = [cell for pair in environment.ranked for cell in pair.cells if cell.seeds_done]
@@ -145,8 +148,14 @@ def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> 
         *(_return(pair.at(kappa)) for kappa in kappas),
         _over(pair, cells, "prerequisite_violation_rate"),
         _over(pair, cells, "dK"),
+        _over(pair, cells, "mastered"),
+        entry.number(pair.beyond_rules.mean if pair.beyond_rules else None, _signed, pair.first),
         entry.number(pair.first.seconds, numbers.number, pair.first),
     ]
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %"
 
 
 def _return(cell: CellView | None) -> Html:
@@ -172,7 +181,7 @@ def _cell(environment: EnvironmentView, cell: CellView, costs: Iterable[str]) ->
         *(_cost(environment, cell, cost) for cost in costs),
         *(entry.seeds(cell, metric) for metric in ("satisfaction_strict", "satisfaction")),
         entry.mean(cell, "prerequisite_violation_rate", numbers.share),
-        *(entry.mean(cell, metric) for metric in ("dK", "rhsi")),
+        *(entry.mean(cell, metric) for metric in ("dK", "mastered", "rhsi")),
     ]
 
 

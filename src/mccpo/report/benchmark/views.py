@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-import numpy as np
-
-from mccpo.evaluation import Summary, hypervolume
+from mccpo.evaluation import Summary
 from mccpo.runs.benchmark import Cell, Optimum
 
 TIED = 1e-9  # scores that differ by less do so by rounding
@@ -45,13 +43,15 @@ class Pair:
     **Fields:**
 
     - `hypervolume`: what its policies dominate. `kept`: the return share that they keep within the budgets, mean over
-      κ; older results do not say it.
+      κ. `beyond_rules`: the return share beyond the best mixture of simple tutors that teaches as much. Older results
+      lack the last two.
     """
 
     method: str
     cells: tuple[CellView, ...]
     hypervolume: Summary | None
     kept: Summary | None = None
+    beyond_rules: Summary | None = None
 
     @property
     def first(self) -> CellView:
@@ -93,15 +93,6 @@ class Pair:
         return self.mean("hypervolume")
 
     @property
-    def from_nothing(self) -> float:
-        """The mean hypervolume of the plane that begins at no cost; that of the benchmark begins at the smallest κ."""
-        done = [cell.metrics for cell in self.cells if cell.seeds_done == cell.seeds and "share" in cell.metrics]
-        if not done:
-            return 0.0
-        x, y = (np.array([metrics[name].per_seed for metrics in done]).T for name in ("cost_share", "share"))
-        return float(np.mean([hypervolume(spent, share) for spent, share in zip(x, y, strict=True)]))
-
-    @property
     def applies(self) -> bool:
         """Whether it applies to any κ."""
         return any(cell.status != "does not apply" for cell in self.cells)
@@ -132,13 +123,14 @@ class EnvironmentView:
     **Fields:**
 
     - `missing`: why nothing was run there; empty where something was.
-    - `ret`, `costs`: what is had, and spent, without budgets. `budgets`, `optimum`: by κ; the second empty where
-      nobody knows it.
+    - `ret`, `gain`, `costs`: what is had, learnt and spent without budgets. `budgets`, `optimum`: by κ; the second empty
+      where nobody knows it.
     """
 
     name: str
     missing: str
     ret: float
+    gain: float
     costs: Mapping[str, float]
     constrained: tuple[str, ...]
     budgets: Mapping[float, Mapping[str, float]]

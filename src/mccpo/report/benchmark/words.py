@@ -21,10 +21,10 @@ STATUS = {
 GLOSSARY = {
     "Hypervolume": (
         "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more "
-        "is better), both relative to the unconstrained policy, as a share of that plane. The plane begins at the "
-        "smallest κ: to spend less than any budget asks for counts for no more. It can be larger than the optimum's, "
-        "since a policy that spends less than its own κ asks for dominates at smaller costs too, and it does not say "
-        "whether the budgets are met."
+        "is better), both relative to the unconstrained policy, as a share of that plane. Mixtures count: whoever "
+        "draws between two policies at the start of an episode reaches the line between them, and the unconstrained "
+        "policy is one that may be drawn. So spending less than a budget allows does not pay. The plane begins at the "
+        "smallest κ. It does not say whether the budgets are met."
     ),
     "Kept": (
         "the share of the unconstrained return that a seed's policy for each κ returns, mean over κ, where one that "
@@ -40,7 +40,14 @@ GLOSSARY = {
     "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
     "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
     "Unready steps": "share of steps that teach a concept the learner is not ready for.",
-    "ΔK": "mastery gained in an episode, over all concepts.",
+    "ΔK": "mastery gained in an episode, over all concepts, by the learner and not only by an estimate; mean over κ.",
+    "Mastered": "concepts that the learner has mastered at the end of an episode; mean over κ.",
+    "Beyond rules": (
+        "what a method returns beyond the best mixture of simple tutors that teaches as much (ΔK), as a share of the "
+        "unconstrained return, mean over κ. The simple tutors are the unconstrained one and every rule; a mixture "
+        "draws one of them for each learner. Below 0, nobody need train the method: drawing between tutors of today "
+        "does better."
+    ),
     "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
     "IQM": (
         "interquartile mean over seeds and environments of the hypervolume, or of what is kept, each divided by the "
@@ -85,7 +92,8 @@ def protocol(view: BenchmarkView) -> list[tuple[str, str]]:
     about = view.protocol
     search = "none"
     if about.search:
-        validation = f"on {about.search_seeds} validation seeds at κ = {about.search_kappa}"
+        where = "every κ" if about.search_kappa is None else f"κ = {about.search_kappa}"
+        validation = f"on {about.search_seeds} validation seeds at {where}"
         search = f"up to 6 settings each, {validation}, apart from the test seeds"
     facts = [
         ("suite", view.suite),

@@ -192,7 +192,7 @@ class Findings:
     **Fields:**
 
     - `aggregate`, `profiles`: by method. `improvement`: by method, then by the other method.
-    - `hypervolume`, `kept`: by environment and method; `kept` is None in older results.
+    - `hypervolume`, `kept`, `beyond_rules`: by environment and method; older results lack the last two.
     - `winners`: by environment.
     """
 
@@ -203,9 +203,12 @@ class Findings:
     hypervolume: ByEnvironment
     kept: ByEnvironment | None
     winners: Mapping[str, Winners]
+    beyond_rules: ByEnvironment | None = None
 
     def as_json(self) -> JsonObject:
         kept: JsonObject = {} if self.kept is None else {"kept": _scores_json(self.kept)}
+        if self.beyond_rules is not None:
+            kept["beyond_rules"] = _scores_json(self.beyond_rules)
         return {
             "cells": [cell.as_json() for cell in self.cells],
             "aggregate": {method: aggregate.as_json() for method, aggregate in self.aggregate.items()},
@@ -234,6 +237,7 @@ class Findings:
             winners={name: Winners.parse(fields) for name, fields in raw.parts("winners").items()}
             if "winners" in raw
             else {},
+            beyond_rules=_parse_scores(raw.part("beyond_rules")) if "beyond_rules" in raw else None,
         )
 
 

@@ -35,15 +35,16 @@ class ProtocolRecord:
     search: bool
     limit: float | None
     episodes: int
-    search_kappa: float
     search_seeds: int
     unseen: tuple[float, ...]
     sizes: Mapping[str, float]
     validation: int
     steps_trained: int
+    search_kappa: float | None = None  # of a version that searched at one κ for all
 
     def as_json(self) -> JsonObject:
-        return {**asdict(self), "kappa": list(self.kappa), "unseen": list(self.unseen), "sizes": dict(self.sizes)}
+        told = {name: value for name, value in asdict(self).items() if name != "search_kappa" or value is not None}
+        return {**told, "kappa": list(self.kappa), "unseen": list(self.unseen), "sizes": dict(self.sizes)}
 
     @staticmethod
     def parse(raw: object) -> ProtocolRecord:
@@ -57,12 +58,12 @@ class ProtocolRecord:
             search=fields.flag("search", default=False),
             limit=fields.optional_number("limit"),
             episodes=fields.whole("episodes"),
-            search_kappa=fields.number("search_kappa"),
             search_seeds=fields.whole("search_seeds"),
             unseen=fields.numbers("unseen"),
             sizes=fields.named_numbers("sizes"),
             validation=fields.whole("validation"),
             steps_trained=int(fields.number("steps_trained", default=steps)),
+            search_kappa=fields.optional_number("search_kappa"),
         )
 
 
@@ -90,10 +91,10 @@ class Seconds:
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """A method: its kind, and by environment the setting that was chosen for it and how long it took."""
+    """A method: its kind, and by environment the settings that were chosen for it, by κ, and how long it took."""
 
     kind: str
-    settings: Mapping[str, Mapping[str, float]]
+    settings: Mapping[str, Mapping[str, object]]
     seconds: Mapping[str, Seconds]
 
     def as_json(self) -> JsonObject:
@@ -109,7 +110,7 @@ class MethodRecord:
         seconds = raw.parts("seconds") if "seconds" in raw else {}
         return MethodRecord(
             kind=raw.text("kind"),
-            settings={environment: settings.named_numbers(environment) for environment in settings.raw},
+            settings={environment: dict(part.raw) for environment, part in settings.all_parts().items()},
             seconds={environment: Seconds.parse(fields) for environment, fields in seconds.items()},
         )
 

@@ -22,6 +22,8 @@ MEASURED = (
     "violation_rate",
     "dK",
     "rhsi",
+    "learning",
+    "mastered",
 )
 """Metrics of a row by their names everywhere else."""
 
@@ -48,6 +50,8 @@ class Outcome:
     violation_rate: float
     dK: float  # noqa: N815 - the metric's name
     rhsi: float
+    learning: float
+    mastered: float
     costs: Mapping[str, float]
     share: float | None
     optimum_share: float | None
