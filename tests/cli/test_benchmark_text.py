@@ -18,7 +18,10 @@ from mccpo.runs.benchmark import (
     Winners,
 )
 
-PROTOCOL = ProtocolRecord((0.7,), 2, 10, 0, False, None, 10, 0.7, 2, (), {}, 8, 10)
+PROTOCOL = ProtocolRecord(
+    kappa=(0.7,), seeds=2, steps=10, seed=0, search=False, limit=None, episodes=10, search_seeds=2, unseen=(), sizes={},
+    validation=8, steps_trained=10, search_kappa=None,
+)  # fmt: skip
 ANCHOR = Anchor(1.0, {"c": 1.0}, 1.0, 0.0, 1.0, 1.0, 0.0)
 
 
@@ -26,11 +29,15 @@ def summary(mean: float, *per_seed: float) -> Summary:
     return Summary(mean, 0.0, per_seed or (mean,), (mean, mean), mean)
 
 
-def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winners | None = None) -> str:
-    """A method of one cell, of which one seed is done and meets its budgets."""
+def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winners | None = None, learnt=({},)) -> str:
+    """A method of one cell, of which one seed is done and meets its budgets; or of one for each of what is learnt."""
     metrics = {"return": 0.86, "satisfaction_strict": 1.0, "optimum_share": 0.98}
-    cell = Cell(
-        "gate", "cpo", "learner", 0.7, "done", "", "", 1.0, 1, {name: summary(mean) for name, mean in metrics.items()}
+    cells = tuple(
+        Cell(
+            *("gate", "cpo", "learner", kappa, "done", "", "", 1.0, 1),
+            {name: summary(mean) for name, mean in (metrics | more).items()},
+        )
+        for kappa, more in zip((0.7, 0.9), learnt, strict=False)
     )
     results = BenchmarkResults(
         suite="quick",
@@ -38,7 +45,7 @@ def shown(hypervolumes: list[float], *, kept: float | None = None, winners: Winn
         environments={"gate": ProblemRecord(ANCHOR, {}, {}, True, ("c",), ("c",), 3, 1, 0.99)},
         methods={},
         findings=Findings(
-            cells=(cell,),
+            cells=cells,
             aggregate={},
             profiles={},
             improvement={},
@@ -73,6 +80,20 @@ def test_kept_has_a_column():
     assert any("hypervolume" in line and "kept" in line for line in text)
     assert any("0.300" in line and "0.123" in line for line in text)
     assert "kept" in shown([0.6])  # as older results have it, which do not say how much
+
+
+def test_what_is_learnt_has_columns():
+    """The mean over κ; none in older results, which did not measure what is mastered."""
+    text = shown([0.6], learnt=({"dK": 2.0, "mastered": 3.0}, {"dK": 1.0, "mastered": 4.25}))
+    assert "ΔK," in text
+    assert "mastered" in text
+    assert learnt_of(text) == ["1.5,", "3.62"]
+    assert learnt_of(shown([0.6], learnt=({"dK": 2.0},))) == ["2,", "–"]
+
+
+def learnt_of(text):
+    """The last column of the only method."""
+    return next(line for line in text.splitlines() if "0.300" in line).split()[-2:]
 
 
 def test_unmet_kappas_are_named_below_the_table():

@@ -1,45 +1,125 @@
-"""The hypervolume against a count of the cells of a fine grid, and against cases worked out by hand."""
+"""The hypervolume against a linear program over mixtures, and against cases worked out by hand."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from mccpo.errors import InputError
-from mccpo.evaluation.hypervolume import hypervolume
+from mccpo.evaluation import envelope, hypervolume
 
-GRID = 400
-COORDINATES = st.integers(-40, GRID + 40).map(lambda number: number / GRID)  # on the grid, so that the count is exact
-
-
-def counted(points: list[tuple[float, float]], least: float = 0.0) -> float:
-    """The share of the cells of a grid, from `least` on, whose middle some point dominates."""
-    middle = (np.arange(GRID) + 0.5) / GRID
-    dominated = np.zeros((GRID, GRID), bool)
-    for x, y in points:
-        dominated |= (middle[:, None] > x) & (middle[None, :] < y)
-    return float(dominated[middle > least].mean())
+GRID = 20
+NUMBERS = st.integers(-4, GRID + 4).map(lambda number: number / GRID)
+SHARES = st.integers(0, GRID).map(lambda number: number / GRID)
 
 
-@given(st.lists(st.tuples(COORDINATES, COORDINATES), max_size=6), st.sampled_from([0.0, 0.25, 0.5]))
-def test_it_is_the_count_of_dominated_cells(points, least):
+def best_within(points: list[tuple[float, float]], cost: float) -> float:
+    """The most that a mixture of points returns whose mean cost is at most so much; 0 where there is none."""
+    x, y = zip(*points, strict=True)
+    found = linprog(-np.array(y), A_ub=[x], b_ub=[cost], A_eq=[np.ones(len(x))], b_eq=[1.0], bounds=(0, 1))
+    return -found.fun if found.success else 0.0
+
+
+def area_under_mixtures(points: list[tuple[float, float]], least: float) -> float:
+    """The mean over costs from `least` to 1 of what mixtures of the points and the unconstrained policy return.
+
+    Points lie on the grid, between whose lines the best return is a straight line, and left of all of them is none.
+    """
+    mixed = [(min(x, 1.0), min(max(y, 0.0), 1.0)) for x, y in points] + [(1.0, 1.0)]
+    left = max(least, min(x for x, _ in mixed))
+    costs = np.array([number / GRID for number in range(GRID + 1) if number / GRID >= left])
+    heights = np.array([best_within(mixed, cost) for cost in costs])
+    return float(((heights[1:] + heights[:-1]) / 2 * np.diff(costs)).sum() / (1 - least))
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=6), st.sampled_from([0.0, 0.25, 0.5]))
+def test_it_is_the_area_under_what_mixtures_return(points, least):
     found = hypervolume([x for x, _ in points], [y for _, y in points], least=least)
-    assert found == pytest.approx(counted(points, least), abs=1e-12)
+    assert found == pytest.approx(area_under_mixtures(points, least), abs=1e-7)
+
+
+def test_between_grid_lines_too():
+    """Where points lie anywhere, against a fine grid."""
+    points, least = [(0.33, 0.41), (0.58, 0.83), (0.77, 0.85), (0.91, 0.97)], 0.4
+    costs = least + (np.arange(400) + 0.5) / 400 * (1 - least)
+    expected = np.mean([best_within([*points, (1.0, 1.0)], cost) for cost in costs])
+    assert hypervolume(*zip(*points, strict=True), least=least) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("points", "area"),
+    ("points", "least", "area"),
     [
-        ([], 0.0),
-        ([(0.0, 1.0)], 1.0),
-        ([(1.0, 1.0)], 0.0),  # the unconstrained policy itself dominates nothing
-        ([(0.5, 0.8)], 0.4),
-        ([(0.5, 0.8), (0.6, 0.7)], 0.4),  # the second is dominated
-        ([(0.5, 0.8), (0.9, 1.0)], 0.42),
+        ([], 0.0, 0.0),
+        ([(0.0, 1.0)], 0.0, 1.0),
+        ([(1.0, 1.0)], 0.0, 0.0),  # the unconstrained policy itself dominates nothing
+        ([(1.2, 1.0)], 0.0, 0.0),
+        ([(0.0, 0.0)], 0.0, 0.5),  # who does nothing may be mixed with who does all
+        ([(0.5, 0.8)], 0.0, 0.45),  # half of the plane, at a mean height of 0.9
+        ([(0.5, 0.8)], 0.5, 0.9),
+        ([(0.5, 0.8), (0.6, 0.7)], 0.5, 0.9),  # the second is dominated
+        ([(0.5, 0.8), (0.6, 0.83)], 0.5, 0.9),  # so it is by a mixture of the first and the unconstrained: 0.84
+        ([(0.5, 0.8), (0.9, 1.0)], 0.5, 0.92),  # 0.8 × 0.9 + 0.2 × 1
+        ([(0.5, 0.8), (0.9, 1.3)], 0.5, 0.92),  # more than all of the return counts as all
+        ([(0.5, -0.5)], 0.5, 0.5),  # less than none counts as none
+        ([(0.0, 0.6)], 0.5, 0.9),  # left of the plane: at its border a mixture has 0.8
+        ([(0.75, 0.8)], 0.5, 0.45),  # nothing left of it
     ],
 )
-def test_cases_by_hand(points, area):
-    assert hypervolume([x for x, _ in points], [y for _, y in points]) == pytest.approx(area)
+def test_cases_by_hand(points, least, area):
+    assert hypervolume([x for x, _ in points], [y for _, y in points], least=least) == pytest.approx(area)
+
+
+@pytest.mark.parametrize("costs", [(0.5, 0.7, 0.9), (0.5, 0.6, 0.7), (0.5, 0.5, 0.5), (0.0, 0.7, 0.9), (0.2, 0.2, 0.2)])
+def test_where_a_front_is_a_line_it_does_not_matter_what_is_spent(costs):
+    """Return 0.6 + 0.4 × cost, as on the gate: whoever spends half of the cost or less reaches all of the line."""
+    assert hypervolume(costs, [0.6 + 0.4 * x for x in costs], least=0.5) == pytest.approx(0.9)
+
+
+@given(st.lists(st.tuples(SHARES, SHARES), min_size=2, max_size=6), st.floats(0, 1), st.data())
+def test_to_spend_less_along_the_front_does_not_pay(points, part, data):
+    """A policy that is replaced by its own mixture with a cheaper one leaves no more than before."""
+    points = sorted(points)
+    place = data.draw(st.integers(1, len(points) - 1))
+    cheaper, moved = np.array(points[place - 1]), np.array(points[place])
+    less = [*points[:place], tuple(moved + part * (cheaper - moved)), *points[place + 1 :]]
+    before, after = (hypervolume(*zip(*some, strict=True), least=0.25) for some in (points, less))
+    assert after <= before + 1e-12
+
+
+@given(st.lists(st.tuples(SHARES, SHARES), max_size=6), st.tuples(SHARES, SHARES))
+def test_another_policy_never_takes_anything_away(points, another):
+    before, after = (
+        hypervolume([x for x, _ in some], [y for _, y in some], least=0.25) for some in (points, [*points, another])
+    )
+    assert after >= before - 1e-12
+
+
+# ---- the envelope
+
+
+def test_corners_by_hand():
+    x, y = envelope(np.array([1.0, 0.0, 0.5, 0.5, 0.25, 0.75]), np.array([0.2, 0.0, 1.0, 0.3, 0.5, 0.4]))
+    assert x.tolist() == [0.0, 0.5, 1.0]  # (0.25, 0.5) is on a line, (0.5, 0.3) and (0.75, 0.4) are below
+    assert y.tolist() == [0.0, 1.0, 0.2]
+
+
+def test_a_point_alone_is_its_own_envelope():
+    assert [axis.tolist() for axis in envelope(np.array([0.3, 0.3]), np.array([0.1, 0.7]))] == [[0.3], [0.7]]
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8))
+def test_the_envelope_is_concave_and_above_all(points):
+    given_x, given_y = (np.array(axis) for axis in zip(*points, strict=True))
+    x, y = envelope(given_x, given_y)
+    assert set(zip(x, y, strict=True)) <= set(points)
+    assert (np.interp(given_x, x, y) >= given_y - 1e-12).all()
+    assert (np.diff(x) > 0).all()
+    assert (np.diff(np.diff(y) / np.diff(x)) < 1e-12).all()
+    assert (x[0], x[-1]) == (given_x.min(), given_x.max())
+
+
+# ---- what is no front
 
 
 @pytest.mark.parametrize(("costs", "returns"), [([0.1], []), ([float("nan")], [0.5])])

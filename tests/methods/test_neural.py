@@ -175,7 +175,7 @@ def test_judging_is_reproducible_and_uses_keys_of_its_own(trained, monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.ret, other.ret)
     judging = {tuple(key) for key in np.asarray(jax.random.key_data(used[0])).reshape(-1, 2)}
-    assert len(judging) == 4
+    assert len(judging) == 2  # one for each seed, which both methods have
     seeds = jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(0), seed))(jnp.arange(1000))
     trained_with = {
         tuple(key) for key in np.asarray(jax.random.key_data(jax.vmap(jax.random.split)(seeds))).reshape(-1, 2)
@@ -202,7 +202,7 @@ def test_many_episodes_are_played_in_blocks_and_the_nth_is_always_the_same(train
     many, fewer = play(11), play(9)
     assert [episodes for _, episodes in blocks] == [4, 4, 4, 4, 4, 4]
     keys = np.concatenate([np.asarray(jax.random.key_data(keys)) for keys, _ in blocks[:3]])
-    assert len(np.unique(keys, axis=0)) == 3 * 4
+    assert len(np.unique(keys, axis=0)) == 3 * 2  # one for each block and seed, which both methods have
     for one, other, first in zip(many, fewer, whole, strict=True):
         assert one.shape[-1] == 11
         np.testing.assert_array_equal(one[..., :9], other)

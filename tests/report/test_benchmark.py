@@ -10,16 +10,21 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import linprog
 
 from mccpo.errors import InputError
+from mccpo.report.benchmark import plane as planes
 from mccpo.report.benchmark import words
 from mccpo.report.benchmark.figures import front, strokes
 from mccpo.report.benchmark.page import render, write
+from mccpo.report.benchmark.plane import plane
 from mccpo.report.benchmark.reading import read
 from mccpo.report.benchmark.whole_view import BenchmarkView
 
 from .benchmark_folder import KAPPAS, SEEDS, STRENGTHS, made_up, view_from
 from .benchmark_page import Tables, row_of
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "benchmark" / "full"
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +229,112 @@ def test_kept_is_shown_beside_hypervolume(folder, tables):
         expected = (here["share"] * here["satisfaction_strict"]).mean()
         assert float(row_of(found, words.method_label(name))[2]["key"]) == pytest.approx(expected)
     assert row_of(found, "Exact Lyapunov")[2]["text"] == "–"
+
+
+def column(rows, name):
+    return next(at for at, cell in enumerate(rows[0]) if cell["text"].startswith(name))
+
+
+def test_tables_show_what_is_learnt(folder, tables):
+    rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "tutor-15")
+    place, cells = tables["on-tutor-15", "place"], tables["on-tutor-15", "cells"]
+    for metric, head in (("dK", "ΔK"), ("mastered", "Mastered")):
+        for name in ("cpo", "mc-cpo", "planning"):
+            here = rows.filter(pl.col("method") == name)
+            shown = row_of(place[1:], words.method_label(name))[column(place, head)]
+            assert float(shown["key"]) == pytest.approx(here[metric].mean())
+            at = here.filter(pl.col("kappa") == 0.7)[metric].mean()
+            row = next(row for row in cells if (row[0]["text"], row[1]["text"]) == (words.method_label(name), "0.7"))
+            assert float(row[column(cells, head)]["key"]) == pytest.approx(at)
+        assert row_of(place, "FOCOPS")[column(place, head)]["text"] == "–"
+
+
+def test_tables_show_what_is_beyond_rules(folder, tables):
+    """Against a linear program over mixtures: as much return as can be had for at least as much ΔK."""
+    anchor = json.loads((folder / "results.json").read_text())["environments"]["tutor-15"]["anchor"]
+    rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "tutor-15")
+    rules = rows.filter(pl.col("kind") == "tutor").group_by("method").agg(pl.col("dK", "return").mean())
+    gain, ret = [*rules["dK"], anchor["gain"]], np.array([*rules["return"], anchor["ret"]])
+
+    def best(least):
+        found = linprog(-ret, A_ub=[[-one for one in gain]], b_ub=[-least], A_eq=[[1.0] * len(ret)], b_eq=[1.0])
+        assert found.success
+        return -found.fun
+
+    place = tables["on-tutor-15", "place"]
+    at, signs = column(place, "Beyond rules"), set()
+    for name in ("mc-cpo", "pid-lagrangian", "cpo", "reward-shaped", "maskable-ppo"):
+        here = rows.filter(pl.col("method") == name)
+        beyond = [(one["return"] - best(one["dK"])) / anchor["ret"] for one in here.iter_rows(named=True)]
+        shown = row_of(place[1:], words.method_label(name))[at]
+        assert float(shown["key"]) == pytest.approx(np.mean(beyond), abs=1e-9)
+        assert shown["text"] == f"{100 * np.mean(beyond):+.1f} %"
+        signs.add(np.sign(np.mean(beyond)))
+    assert signs == {-1, 1}
+    assert row_of(place, "Planning")[at]["text"] == row_of(place, "FOCOPS")[at]["text"] == "–"
+
+
+def test_every_environment_has_a_plane_of_engagement_and_learning(text):
+    for name in ("gate", "chain", "tutor-15"):
+        section = text[text.index(f'id="on-{name}"') :].split("</section>")[0]
+        assert "Engagement and learning" in section
+        assert f"Engagement against learning on {name}" in section  # the drawing's own name
+    assert "Engagement" not in text[text.index('id="on-junyi-2015-14"') :].split("</section>")[0]
+
+
+def test_the_plane_has_rules_and_what_mixing_them_gives(view, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(planes, "dot", lambda _axes, x, y, style, **_: drawn.append((x, y, style.marker)))
+    environment = next(environment for environment in view.environments if environment.name == "tutor-15")
+    group = plane(environment, strokes(view), iter("a"))
+    told = [name for _, name in group.legend]
+    assert {"unconstrained", "rules", "what mixtures of rules and the unconstrained tutor reach"} <= set(told)
+    assert drawn.count((environment.gain, environment.ret, "s")) == 1
+    metrics = environment.pair("planning").first.metrics
+    assert (metrics["dK"].mean, metrics["return"].mean, "D") in drawn
+    without = replace(environment, pairs=tuple(pair for pair in environment.pairs if pair.kind != "tutor"))
+    told = [name for _, name in plane(without, strokes(view), iter("a")).legend]
+    assert "rules" not in told
+    assert "unconstrained" in told
+
+
+def test_no_plane_without_points(view):
+    environment = next(environment for environment in view.environments if environment.name == "tutor-15")
+    assert plane(replace(environment, pairs=()), strokes(view), iter("a")) is None
+    assert plane(replace(environment, ret=0.0), strokes(view), iter("a")) is None
+
+
+def test_it_says_where_settings_were_searched(folder, view):
+    assert "at every κ" in dict(words.protocol(view))["search"]
+    results = json.loads((folder / "results.json").read_text())
+    results["protocol"]["search_kappa"] = 0.7
+    assert "at κ = 0.7" in dict(words.protocol(view_from(results)))["search"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_older_results_without_what_is_learnt_are_shown(folder):
+    results = json.loads((folder / "results.json").read_text())
+    del results["beyond_rules"]
+    results["protocol"]["search_kappa"] = 0.7
+    for cell in results["cells"]:
+        for name in ("learning", "mastered"):
+            cell.pop(name, None)
+    for method in results["methods"].values():
+        method["settings"] = {"chain": {"dual_rate": 0.3}}
+    text = render(view_from(results))
+    place = Tables(text).tables["on-chain", "place"]
+    for row in place[1:]:
+        assert row[column(place, "Mastered")]["text"] == row[column(place, "Beyond rules")]["text"] == "–"
+    assert float(row_of(place, "MC-CPO")[column(place, "ΔK")]["key"]) > 0
+    assert "Engagement and learning" in text  # ΔK and returns were always there
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_is_published_is_shown():
+    text = render(read(PUBLISHED))
+    assert "Engagement and learning" in text
+    place = Tables(text).tables["on-tutor-15", "place"]
+    assert {row[column(place, "Mastered")]["text"] for row in place[1:]} == {"–"}
 
 
 def test_unseen_budgets_have_a_row_for_each_method(tables):

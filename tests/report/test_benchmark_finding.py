@@ -192,17 +192,6 @@ def test_zero_hypervolume_is_never_best(results):
     assert f"On chain: n{told}." in finding(view_from(results))
 
 
-def test_unneeded_thrift_is_reported_apart(results):
-    for cell in results["cells"]:  # a tutor that spends nothing, for six tenths of the return
-        if (cell["environment"], cell["method"]) == ("chain", "planning"):
-            cell["cost_share"] |= {"mean": 0.0, "per_seed": [0.0] * SEEDS}
-            cell["share"] |= {"mean": 0.6, "per_seed": [0.6] * SEEDS}
-    environment = environment_of(results, "chain")
-    assert environment.pair("planning").from_nothing == pytest.approx(0.6)  # all of the plane up to its return
-    assert environment.best[0].method == "mc-cpo"
-    assert "it would be Planning: 0.600." in told_of(results, "chain")
-
-
 def test_single_environment_names_best_other(results):
     results["environments"] = {"tutor-15": results["environments"]["tutor-15"]}
     _, stands, budgets = finding(view_from(results))

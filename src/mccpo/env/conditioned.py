@@ -13,6 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, ObservationField, TimeStep
 from mccpo.errors import InputError
 
+_DRAWING = 2**31 - 1  # folded into the key of a reset to draw κ, which the inner environment has no part in
+
 
 class ConditionedState(NamedTuple):
     """A state of the inner environment, and the κ under which its learner is taught."""
@@ -108,9 +110,9 @@ class Conditioned(Environment[ConditionedState]):
         return self.env.truly_ready(state.learner)
 
     def reset(self, key: PRNGKeyArray) -> tuple[ConditionedState, Observation]:
-        starting, drawing = jax.random.split(key)
-        learner, obs = self.env.reset(starting)
-        kappa = jax.random.choice(drawing, self.levels)
+        # The learner is the one that this key has without a κ, so that methods are compared on the same ones.
+        learner, obs = self.env.reset(key)
+        kappa = jax.random.choice(jax.random.fold_in(key, _DRAWING), self.levels)
         return ConditionedState(learner, kappa), self._with_kappa(obs, kappa)
 
     def step(self, key: PRNGKeyArray, state: ConditionedState, action: Int[Array, ""]) -> TimeStep[ConditionedState]:

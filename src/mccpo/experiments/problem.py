@@ -100,12 +100,16 @@ class Problem:
         """What may be spent where policies are evaluated."""
         return {name: kappa * self.reference.costs[name] for name in self.test.constrained}
 
+    def constraints_at(self, kappa: float) -> Constraints:
+        """What policies are held to where they are evaluated: the limits of a κ, and the floors asked for."""
+        return replace(self.constraints(kappa), budgets=self.limits(kappa))
+
     def optimum(self, kappa: float) -> Optimum | Infeasible | None:
         """The best policy under the budgets of a κ; None where nobody knows it."""
         if self.model is None:
             return None
         if kappa not in self._optima:
-            self._optima[kappa] = solve(self.model, self.limits(kappa))
+            self._optima[kappa] = solve(self.model, self.limits(kappa), floors=self.constraints_at(kappa).floors)
         return self._optima[kappa]
 
     def best_return(self, kappa: float) -> float | None:

@@ -30,6 +30,7 @@ ProgressT = TypeVar("ProgressT")
 # Takes the shared context, what one run has of its own (its method, its budgets) and its state.
 Step = Callable[[Any, Any, StateT], tuple[StateT, ProgressT]]
 Arrays = Mapping[str, np.ndarray]
+AT_ONCE = 10  # runs whose results an accelerator chooses at a time
 MOST = {"episodes": 10**10, "steps": 10**12, "seeds": 10_000}
 
 
@@ -141,10 +142,17 @@ def run(
 
 
 def each(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, states: StateT) -> Any:
-    """What a function makes of every run, stacked; runs share the machine as in `run`, taken one by one on CPU."""
-    way = _vmapped if jax.default_backend() != "cpu" else _one_by_one
-    with ThreadPoolExecutor(workers()) as pool:
-        return _spread(partial(way, function, context, runs), states, pool, _AHEAD[way])
+    """What a function makes of every run, stacked: one by one on CPU, some at a time on an accelerator.
+
+    It may need far more memory than a step of training does, so not all are taken at once.
+    """
+    if jax.default_backend() == "cpu":
+        with ThreadPoolExecutor(workers()) as pool:
+            return _spread(partial(_one_by_one, function, context, runs), states, pool, _AHEAD[_one_by_one])
+    order = np.arange(len(jax.tree.leaves(states)[0]))
+    shares = np.array_split(order, -(-len(order) // AT_ONCE))
+    parts = [_vmapped(function, context, runs, states, share, len(shares[0])) for share in shares]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
 def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:

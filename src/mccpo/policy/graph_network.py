@@ -42,6 +42,8 @@ class GraphPolicyNetwork(PolicyNetwork):
     - `hidden`: of each concept, and of all of them together.
     - `rounds`: how often concepts tell each other of themselves.
     - `sees_neighbours`: whether each concept also sees the mean features of its prerequisites, and of what needs it.
+    - `heard`: how many numbers each concept hears of its prerequisites, and of what needs it, before it is scored. That
+      costs less than a round: there is no further layer, and less is told.
 
     The actions are those of the concepts in turn, as many of each; those that are left over are of no concept.
     """
@@ -51,6 +53,7 @@ class GraphPolicyNetwork(PolicyNetwork):
     hidden: tuple[int, int] = (16, 32)
     rounds: int = 2
     sees_neighbours: bool = False
+    heard: int = 0
     concepts: int = 0
     edges: tuple[Edge, ...] = field(default=(), repr=False)
     blocks: tuple[Block, ...] = ()
@@ -70,8 +73,10 @@ class GraphPolicyNetwork(PolicyNetwork):
         others = self.actions - self.per_concept * self.concepts + self.signals
         rounds = ((3 * node, node), (node,)) * self.rounds
         pooled = (whole, node + len(self._rest)), (whole,)
-        heads = (node, node + whole), (node,), (self.per_concept, node), (others, whole), (others,)
-        return (node, inputs), (node,), *rounds, *pooled, *heads
+        told = ((self.heard, node),) if self.heard else ()
+        scored = (node, node + 2 * self.heard + whole), (node,)
+        heads = (self.per_concept, node), (others, whole), (others,)
+        return (node, inputs), (node,), *rounds, *pooled, *told, *scored, *heads
 
     def apply(
         self, parameters: Float[Array, " parameters"], features: Float[Array, "features batch"]
@@ -86,9 +91,12 @@ class GraphPolicyNetwork(PolicyNetwork):
             w, b, *layers = layers
             own, before, after = xp.split(_on_nodes(w, nodes), 3)
             nodes = _relu(own + self._gather(before, 1, 0) + self._gather(after, 0, 1) + b[:, None, None])
-        w_pool, b_pool, w_score, b_score, w_action, w_other, b_other = layers
+        w_pool, b_pool, *told, w_score, b_score, w_action, w_other, b_other = layers
         pooled = xp.concatenate([nodes.mean(axis=1), rest])
         whole = xp.tanh(w_pool @ pooled + b_pool[:, None])
+        if told:
+            said = _on_nodes(told[0], nodes)
+            nodes = xp.concatenate([nodes, self._gather(said, 1, 0), self._gather(said, 0, 1)])
         node = nodes.shape[0]
         shared = w_score[:, node:] @ whole + b_score[:, None]
         scores = _relu(_on_nodes(w_score[:, :node], nodes) + shared[:, None])

@@ -165,17 +165,25 @@ def test_results_sum_up_the_rows(folder, results, rows):
     assert read["hypervolume"]["gate"]["crashing"]["mean"] == 0
     assert "elsewhere" not in read["hypervolume"]
     assert read["environments"]["elsewhere"]["why"].startswith("no data")
+    assert set(read["methods"]["mc-cpo"]["settings"]["gate"]) == {"0.5", "0.9"}
     assert read["unseen"]["mc-cpo"]["gate"]["return"][0] is None  # nothing was trained for less than 0.5
     assert read["unseen"]["mc-cpo"]["gate"]["return"][1]["mean"] == pytest.approx(
         at(rows, environment="gate", method="mc-cpo", kappa=0.5)["return"].mean()
     )
 
 
+def told_rows(folder):
+    return json.loads((folder / "cells/gate/mc-cpo/results.json").read_text())["rows"]
+
+
 def test_the_setting_is_chosen_by_validation_seeds(folder, small):
     told = json.loads((folder / "cells/gate/mc-cpo/results.json").read_text())["trial"]
-    assert len(told["searched"]) == 2
-    best = max(told["searched"], key=lambda one: (one["met"], one["within"], one["ret"]))
-    assert told["setting"] == best["setting"]
+    assert len(told["searched"]) == 2 * 2  # two settings at two κ
+    for kappa in (0.5, 0.9):
+        tried = [one for one in told["searched"] if one["kappa"] == kappa]
+        best = max(tried, key=lambda one: (one["met"], one["within"], one["ret"]))
+        assert told["settings"][str(kappa)] == best["setting"]
+        assert {row["settings"] for row in told_rows(folder) if row["kappa"] == kappa} == {json.dumps(best["setting"])}
     assert small.search_plan.seed != small.plan.seed
 
 

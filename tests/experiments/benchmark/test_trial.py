@@ -1,5 +1,6 @@
 """One method on one environment: how it is searched, stopped and judged, and which failure is whose."""
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -15,7 +16,8 @@ from mccpo.exact import Values
 from mccpo.experiments import Session
 from mccpo.experiments.benchmark import trial as trials
 from mccpo.experiments.benchmark.rows import rows_of
-from mccpo.experiments.benchmark.trial import attempt
+from mccpo.experiments.benchmark.scoring import Score, mean_score
+from mccpo.experiments.benchmark.trial import Trial, attempt
 from mccpo.experiments.problem import Problem, pose
 from mccpo.methods import GradientEntry, RuleEntry, SolverEntry
 from mccpo.methods.episodes import Policy
@@ -144,7 +146,87 @@ def test_settings_are_searched_for_where_they_are_trained(gate, small, standing,
     found = attempt(problem, "standing", lambda _: method, small, Session())
     assert found.status == "done", found.why
     assert seen == pytest.approx([0.5, 0.5, 0.6])  # each setting, then the test
-    assert [one["met"] for one in found.searched] == [1, 1]  # 0.3 is within 0.7 × 1, and beyond 0.7 × 0.25
+    assert [one["kappa"] for one in found.searched] == [0.5, 0.9, 0.5, 0.9]
+    assert [one["met"] for one in found.searched] == [1] * 4  # 0.3 is within 0.5 × 1, and beyond 0.9 × 0.25
+
+
+COLD, WARM = {"factor": 1.0}, {"factor": 1.5}
+
+
+@pytest.fixture
+def search(gate, small, standing, monkeypatch):
+    """Searches two settings of a learner that is worth, by setting and level, what a test says; tells what it trained.
+
+    Costs are those of the two seeds, in the order of the levels trained for; of the test there are none to choose by.
+    """
+
+    def search(costs, **kind):
+        trained, left = [], [*costs, [[0.1] * 2] * 2]
+        inner = trials.train_variants
+
+        def train(env, variants, plan, **given):
+            trained.append([(float(one.learner.factor), one.budgets.get("c")) for one in variants])
+            return inner(env, variants, plan, **given)
+
+        def evaluate(_problem, _env, _playing, _network, parameters, _protocol, _seed):
+            levels = left.pop(0)[: len(parameters)]
+            return [[replace(gate.reference, costs={"c": cost}) for cost in seeds] for seeds in levels]
+
+        monkeypatch.setattr(trials, "train_variants", train)
+        monkeypatch.setattr(trials, "evaluate_networks", evaluate)
+        method = GradientEntry(
+            "standing", "standing", "", lambda _env, setting: standing(**setting), (COLD, WARM), **kind
+        )
+        found = attempt(gate, "standing", lambda _: method, small, Session())
+        assert found.status == "done", found.why
+        return found, trained
+
+    return search
+
+
+def test_settings_are_searched_at_every_kappa(gate, small, search):
+    """One setting meets the narrow budget, the other the wide one."""
+    found, trained = search([[[0.4, 0.4], [0.95, 0.95]], [[0.6, 0.6], [0.8, 0.8]]])
+    assert found.settings == {0.5: COLD, 0.9: WARM}
+    assert [(one["kappa"], one["setting"], one["met"]) for one in found.searched] == [
+        (0.5, COLD, 1), (0.9, COLD, 0), (0.5, WARM, 0), (0.9, WARM, 1),
+    ]  # fmt: skip
+    searching, training = trained  # the anchor of the gate costs 1
+    assert searching == [(1.0, 0.5), (1.0, 0.9), (1.5, 0.5), (1.5, 0.9)]
+    assert training == [(1.0, 0.5), (1.5, 0.9)]
+    told = {row.kappa: json.loads(row.settings) for row in rows_of(gate, found, small)}
+    assert told == {0.5: COLD, 0.9: WARM}
+
+
+def test_what_is_trained_once_has_one_setting_for_all_kappas(search):
+    """At the narrow budget alone it would be the first, of which one seed in two meets it."""
+    found, (searching, training) = search([[[0.4, 0.95]], [[0.6, 0.6]]], sees_budgets=False)
+    assert [(one["kappa"], one["met"]) for one in found.searched] == [(0.5, 0.5), (0.9, 0.5), (0.5, 0.0), (0.9, 1.0)]
+    assert found.settings == {0.5: WARM, 0.9: WARM}  # as many meet it over both, and it is missed by less
+    assert (searching, training) == ([(1.0, None), (1.5, None)], [(1.5, None)])
+
+
+def test_no_search_leaves_the_recommended_setting(gate, small, standing):
+    method = GradientEntry(
+        "standing", "standing", "", lambda _env, setting: standing(**setting), (COLD, WARM), sees_budgets=False
+    )
+    found = attempt(gate, "standing", lambda _: method, replace(small, search=False), Session())
+    assert (found.settings, found.searched) == ({0.5: {}, 0.9: {}}, [])
+
+
+def test_a_mean_score_is_that_of_every_number():
+    found = mean_score([Score(1.0, 0.0, 4.0), Score(0.5, -0.2, 1.0)])
+    assert found == pytest.approx((0.75, -0.1, 2.5))
+
+
+def test_a_trial_comes_back_from_its_file():
+    known = {0.5: [ANCHOR, None], 0.9: [ANCHOR, ANCHOR]}
+    trial = Trial("gate", "cpo", "learner", values=known, settings={0.5: {}, 0.9: WARM}, searched=[{"kappa": 0.5}])
+    told = json.loads(json.dumps(trial.as_json()))
+    again = Trial.from_json(told)
+    assert vars(again) == vars(trial)
+    older = {name: value for name, value in told.items() if name != "settings"} | {"setting": WARM}
+    assert Trial.from_json(older).settings == {0.5: WARM, 0.9: WARM}  # of a version that searched at one κ for all
 
 
 def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(gate, small, standing):
@@ -181,4 +263,5 @@ def test_the_method_of_the_documentation_works(small):
     problem = pose(make("gate"))
     trial = attempt(problem, "mine", lambda name: entry_of(given["MyMethod"], name), small, Session())
     assert (trial.status, trial.why) == ("done", "")
-    assert len(trial.searched) == 3
+    assert len(trial.searched) == 3 * 2  # settings at every κ
+    assert set(trial.settings) == {0.5, 0.9}

@@ -33,7 +33,9 @@ from mccpo.runs.benchmark import (
 )
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "benchmark" / "full"
-OUTCOME = Outcome(2.0, 1.0, 0.0, 0.1, 0.2, 0.3, 0.4, {"c": 0.5}, share=0.6, optimum_share=None, cost_share=0.7)
+OUTCOME = Outcome(
+    2.0, 1.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.25, 3.0, {"c": 0.5}, share=0.6, optimum_share=None, cost_share=0.7
+)
 ROW = Row("gate", "cpo", "learner", 0.5, 1, "done", "", "{}", "cells/gate/cpo", 3.0, {"c": 0.5}, OUTCOME)
 FAILED = Row("gate", "cpo", "learner", 0.9, 0, "crashed", "why", "{}", "cells/gate/cpo", None, {"c": 0.9}, None)
 
@@ -103,6 +105,30 @@ def test_older_results_lack_what_came_later(raw):
     )
 
 
+def test_older_results_searched_at_one_kappa(raw, published):
+    assert published.protocol.search_kappa == 0.7
+    assert published.methods["mc-cpo"].settings["tutor-25"] == {"settings.rule.proportional": 1.0}
+    assert published.findings.beyond_rules is None
+    assert "beyond_rules" not in published.as_json()
+    newer = {name: value for name, value in raw["protocol"].items() if name != "search_kappa"}
+    record = ProtocolRecord.parse(newer)
+    assert record.search_kappa is None
+    assert record.as_json() == newer
+
+
+def test_what_is_new_comes_back(raw, published):
+    beyond = {"gate": {"cpo": raw["kept"]["gate"]["cpo"]}}
+    settings = {"gate": {"0.5": {}, "0.9": {"dual_rate": 0.3}}}
+    told = raw | {"beyond_rules": beyond, "methods": {"cpo": {"kind": "learner", "settings": settings}}}
+    results = BenchmarkResults.parse(told)
+    assert results.findings.beyond_rules == {"gate": {"cpo": published.findings.kept["gate"]["cpo"]}}
+    assert results.methods["cpo"].settings == settings
+    again = json.loads(dump_json(results.as_json()))
+    assert again["beyond_rules"] == beyond
+    assert again["methods"]["cpo"]["settings"] == settings
+    assert BenchmarkResults.parse(again) == results
+
+
 def test_ours_is_written_only_beside_incomplete_methods():
     scores = OverallScores(InterquartileMean(0.5, (0.4, 0.6)), InterquartileMean(0.3, (0.2, 0.4)))
     complete = Aggregate(scores, ("gate",), complete=True)
@@ -141,10 +167,11 @@ def test_rows_have_the_same_columns_whatever_became_of_them(tmp_path):
     assert frame.columns == [
         *["environment", "method", "kind", "kappa", "seed", "return", "share", "optimum_share", "J_c", "budget_c"],
         *["satisfaction", "satisfaction_strict", "prerequisite_violation_rate", "violation_rate", "dK", "rhsi"],
-        *["cost_share", "seconds", "status", "why", "settings", "folder"],
+        *["learning", "mastered", "cost_share", "seconds", "status", "why", "settings", "folder"],
     ]
     assert frame["return"].to_list() == [2.0, None]
     assert frame["seconds"].to_list() == [3.0, None]
+    assert (frame["learning"].to_list(), frame["mastered"].to_list()) == ([0.25, None], [3.0, None])
     assert worst_costs(tmp_path / "rows.parquet") == {("gate", "cpo", 0.5): {"J_c": 0.5}, ("gate", "cpo", 0.9): {}}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mccpo.env import Constraints, describe_environment
+from mccpo.env import describe_environment
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.evaluation.policy import metrics_of
@@ -28,7 +28,7 @@ def part_of(problem: Problem, kappa: float) -> str:
 def as_table(problem: Problem, trial: Trial, protocol: Protocol) -> Results | None:
     """What came of a pair as a table, with a setting for each κ; None where it came to nothing."""
     settings = [
-        Setting(part_of(problem, kappa), problem.limits(kappa), {trial.method: row})
+        Setting(part_of(problem, kappa), problem.limits(kappa), {trial.method: row}, floors=_floors(problem, kappa))
         for kappa in protocol.kappa
         if (row := _row(problem, trial, kappa))
     ]
@@ -74,6 +74,7 @@ def policies_of(
                 env=problem.env,
                 method=spec,
                 budgets=problem.budgets(kappa),
+                floors=dict(problem.constraints(kappa).floors),
                 anchor=problem.anchor,
                 parameters=parameters,
                 seed=protocol.seed,
@@ -81,6 +82,10 @@ def policies_of(
             )
         )
     return saved
+
+
+def _floors(problem: Problem, kappa: float) -> dict[str, float]:
+    return dict(problem.constraints_at(kappa).floors)
 
 
 def _is_described(problem: Problem) -> bool:
@@ -94,9 +99,9 @@ def _is_described(problem: Problem) -> bool:
 
 def _row(problem: Problem, trial: Trial, kappa: float) -> Row:
     """Every metric over the seeds that came to something."""
-    limits = problem.limits(kappa)
+    held = problem.constraints_at(kappa)
     seeds = [
-        metrics_of(values, problem.reference, problem.test, Constraints(limits))
+        metrics_of(values, problem.reference, problem.test, held)
         for values in trial.values.get(kappa, [])
         if values is not None
     ]

@@ -15,6 +15,9 @@ from mccpo import files
 from mccpo.env import FiniteEnvironment, TrainTest, train_and_test
 from mccpo.errors import InputError
 from mccpo.exact import Values
+from mccpo.experiments.anchors import reach_of
+from mccpo.experiments.asked.floors import check_asked
+from mccpo.experiments.benchmark.anchor import best_known
 from mccpo.experiments.benchmark.cell import as_table, policies_of
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.rows import folder_of, rows_of
@@ -51,16 +54,20 @@ class Benchmark:
 def problem_in(folder: Path, environment: str, benchmark: Benchmark, session: Session) -> Problem:
     """An environment and its anchors, which an earlier call may have left."""
     path = folder / "cells" / environment / "anchor.json"
-    opened, plan = benchmark.open(environment, benchmark.data), benchmark.protocol.plan
-    if path.exists() and not isinstance(opened.test, FiniteEnvironment):
+    opened, protocol = benchmark.open(environment, benchmark.data), benchmark.protocol
+    plan, floors = protocol.plan, protocol.floors
+    check_asked(floors, opened.train)
+    if isinstance(opened.test, FiniteEnvironment):
+        return pose(opened.train, plan, session, name=environment, test=opened.test, floors=floors)
+    if path.exists():
         kept = read_json(path, fix="delete it", damaged="delete it and resume")
-        anchor, reference = Values(**kept["anchor"]), Values(**kept["reference"])
-        return Problem(environment, opened.train, opened.test, anchor, reference, plan=plan)
-    problem = pose(opened.train, plan, session, name=environment, test=opened.test)
-    if problem.model is None:
-        anchors = {"anchor": asdict(problem.anchor), "reference": asdict(problem.reference)}
+        anchor, reference, reach = Values(**kept["anchor"]), Values(**kept["reference"]), kept.get("reach", {})
+    else:
+        anchor, reference = best_known(opened, protocol, session)
+        reach = reach_of(opened.train, anchor, floors, protocol.search_plan, session)
+        anchors = {"anchor": asdict(anchor), "reference": asdict(reference), "reach": reach}
         files.write_text(path, dump_json(anchors, indent=2) + "\n")
-    return problem
+    return Problem(environment, opened.train, opened.test, anchor, reference, plan=plan, floors=floors, reach=reach)
 
 
 def pair_in(

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mccpo.errors import InputError
+from mccpo.experiments.asked.floors import Floor
 from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, Sizes, check_plan
 
 KAPPAS = (0.5, 0.7, 0.9)
@@ -26,6 +27,7 @@ class Protocol:
       none of which is cut short.
     - `episodes`: by how many fresh ones a policy is judged where it cannot be judged exactly.
     - `unseen`: budgets that nobody was trained for.
+    - `floors`: what must be reached at least, at every κ.
     """
 
     kappa: tuple[float, ...] = KAPPAS
@@ -37,6 +39,7 @@ class Protocol:
     episodes: int = EVALUATION_EPISODES
     search_seeds: int = 2
     unseen: tuple[float, ...] = UNSEEN
+    floors: tuple[Floor, ...] = ()
     sizes: Sizes = field(default_factory=Sizes)
     validation: int = NeuralPlan.validation
 
@@ -65,7 +68,9 @@ class Protocol:
     def as_json(self) -> dict[str, Any]:
         """What a manifest and the results say of it."""
         trained = self.plan.iterations * self.sizes.steps
-        return {**asdict(self), "kappa": list(self.kappa), "unseen": list(self.unseen), "steps_trained": trained}
+        told = {name: value for name, value in asdict(self).items() if name != "floors"}
+        asked = {"floors": [str(floor) for floor in self.floors]} if self.floors else {}
+        return {**told, "kappa": list(self.kappa), "unseen": list(self.unseen), "steps_trained": trained, **asked}
 
     def _plan(self, seeds: int, seed: int) -> NeuralPlan:
         return NeuralPlan(self.steps, seeds, seed, sizes=self.sizes, validation=self.validation)

@@ -11,7 +11,6 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from mccpo.env import Constraints
 from mccpo.evaluation import Summary, hypervolume, summarise
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
@@ -189,10 +188,12 @@ def problem_record(problem: Problem, protocol: Protocol) -> ProblemRecord:
 def _optimum(problem: Problem, kappa: float) -> OptimumRecord | None:
     match problem.optimum(kappa):
         case Infeasible() as infeasible:
-            return OptimumRecord(infeasible=infeasible.what(problem.limits(kappa)))
+            return OptimumRecord(
+                infeasible=infeasible.what(problem.limits(kappa), problem.constraints_at(kappa).floors)
+            )
         case Optimum() as best:
             return OptimumRecord(
-                metrics_of(best.values, problem.reference, problem.test, Constraints(problem.limits(kappa)))
+                metrics_of(best.values, problem.reference, problem.test, problem.constraints_at(kappa))
             )
         case _:
             return None

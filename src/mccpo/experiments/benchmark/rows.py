@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from mccpo.env import Constraints
 from mccpo.evaluation.policy import metrics_of, slack_of
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.protocol import Protocol
@@ -44,7 +44,7 @@ def rows_not_run(environment: str, method: str, kind: str, why: str, protocol: P
 
 def outcome(problem: Problem, kappa: float, values: Values) -> Outcome:
     """What a policy is worth at a κ, absolutely and as shares of what is to be had."""
-    metrics = metrics_of(values, problem.reference, problem.test, Constraints(problem.limits(kappa)))
+    metrics = metrics_of(values, problem.reference, problem.test, problem.constraints_at(kappa))
     best = problem.best_return(kappa)
     return Outcome(
         ret=metrics["return"],
@@ -96,8 +96,13 @@ def _row(problem: Problem, trial: Trial, kappa: float, seed: int, values: Values
         folder=folder_of(problem.name, trial.method),
         seconds=trial.seconds,
         budgets=problem.limits(kappa),
-        outcome=None if values is None else outcome(problem, kappa, values),
+        outcome=None if values is None else _outcome_of(trial, outcome(problem, kappa, values)),
     )
+
+
+def _outcome_of(trial: Trial, worth: Outcome) -> Outcome:
+    """What is known of a method's outcome: an agent from elsewhere tells neither of these."""
+    return replace(worth, learning=None, mastered=None) if trial.kind == "outside" else worth
 
 
 def _spent(cost: float, whole: float, slack: float) -> float:

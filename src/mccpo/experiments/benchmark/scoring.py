@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccpo.env import Constraints
 from mccpo.exact import Values
 from mccpo.experiments.benchmark.evaluation import BySeed
 
@@ -14,8 +15,8 @@ from mccpo.experiments.benchmark.evaluation import BySeed
 class Score(NamedTuple):
     """What validation makes of a setting; of two, the larger by these in turn is better.
 
-    - `met`: the share of seeds that meet every budget, 0 where budgets are not sought.
-    - `within`: minus the mean excess over the budget missed most, relative to it, 0 where budgets are not sought.
+    - `met`: the share of seeds that meet every budget and floor, 0 where they are not sought.
+    - `within`: minus the mean excess over the one missed most, relative to it, 0 where they are not sought.
     - `ret`: the mean return.
     """
 
@@ -27,15 +28,15 @@ class Score(NamedTuple):
 WORST = Score(-1.0, -np.inf, -np.inf)
 
 
-def score_of(values: BySeed, limits: Mapping[str, float], *, seeks_budgets: bool) -> Score:
+def score_of(values: BySeed, held: Constraints, *, seeks_budgets: bool) -> Score:
     """The score of a setting by what its policies are worth; one whose policies diverge is worst."""
     sound = [one for one in values if one is not None]
     if len(sound) < len(values):
         return WORST
     ret = float(np.mean([one.ret for one in sound]))
-    if not seeks_budgets or not limits:
+    if not seeks_budgets or not held.amounts:
         return Score(0.0, 0.0, ret)
-    excess = [_excess(one, limits) for one in sound]
+    excess = [_excess(one, held) for one in sound]
     return Score(float(np.mean([one <= 0 for one in excess])), -float(np.mean(np.maximum(excess, 0.0))), ret)
 
 
@@ -54,6 +55,7 @@ def nearest(values: Mapping[float, BySeed], kappas: Sequence[float]) -> dict[flo
     return found
 
 
-def _excess(values: Values, limits: Mapping[str, float]) -> float:
-    """By how much the budget missed most is missed, relative to it; below 0 where all are met."""
-    return max((values.costs[name] - limit) / max(limit, 1e-9) for name, limit in limits.items())
+def _excess(values: Values, held: Constraints) -> float:
+    """By how much the budget or floor missed most is missed, relative to it; below 0 where all are met."""
+    over = [(values.costs[name] - limit) / max(limit, 1e-9) for name, limit in held.budgets.items()]
+    return max([*over, *((floor - values.reached(name)) / floor for name, floor in held.floors.items())])

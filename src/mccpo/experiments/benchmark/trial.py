@@ -140,6 +140,8 @@ def attempt(
 def _solve(problem: Problem, entry: SolverEntry, protocol: Protocol, trial: Trial, clock: _Clock) -> None:
     if problem.model is None:
         raise DoesNotApply(f"{problem.name} is not finite", fix="name a finite environment")
+    if problem.floors:
+        raise DoesNotApply(f"{entry.name} goes by budgets, and knows no floors", fix="leave it out here")
     begun = time.perf_counter()
     for kappa in protocol.kappa:
         if isinstance(found := problem.optimum(kappa), Infeasible):
@@ -167,6 +169,8 @@ class _Learning:
     def run(self) -> None:
         """Fills in the trial."""
         trial, protocol = self._trial, self._protocol
+        if self._entry.conditioned and protocol.floors:
+            raise DoesNotApply(f"{self._entry.name} goes by budgets, and knows no floors", fix="leave it out here")
         refused = {kappa: error for kappa in protocol.kappa if (error := self._refusal(kappa))}
         if refused:
             trial.status, trial.why = "does not apply", line(str(next(iter(refused.values()))))
@@ -178,13 +182,15 @@ class _Learning:
             begun = time.perf_counter()
             trial.settings = self._search(asked)
             trial.search_seconds = time.perf_counter() - begun
-        learners, plan = [self._learner(trial.settings[kappa or asked[0]]) for kappa in self._levels], protocol.plan
-        variants = [self._variant(*pair) for pair in zip(learners, self._levels, strict=True)]
+        plan, variants = (
+            protocol.plan,
+            [self._variant(trial.settings[kappa or asked[0]], kappa) for kappa in self._levels],
+        )
         runs, seconds = self._train(variants, plan, "training")
         trial.seconds = seconds / (len(variants) * plan.seeds)
         for kappa, selected in zip(self._levels, runs.selected, strict=True):
             trial.policies[ANY_KAPPA if kappa is None else kappa_text(kappa)] = selected
-        env, learner = self._problem.test, learners[0]
+        env, learner = self._problem.test, self._learner(trial.settings[asked[0]])
         trial.values = self._judge(env, learner, _broken_if_last_is(runs), asked, plan.seed)
         if self._entry.conditioned:
             unseen = [kappa for kappa in protocol.unseen if not self._refusal(kappa)]
@@ -217,16 +223,15 @@ class _Learning:
         once for all κ has one setting for all, of the best mean score.
         """
         settings, plan = self._entry.search, self._protocol.search_plan
-        learners = [self._learner(setting) for setting in settings]
-        variants = [self._variant(learner, level) for learner in learners for level in self._levels]
+        variants = [self._variant(setting, level) for setting in settings for level in self._levels]
         runs, _ = self._train(variants, plan, "search")
         selected = runs.selected.reshape(len(settings), len(self._levels), *runs.selected.shape[1:])
         scores: dict[float, list[Score]] = {kappa: [] for kappa in asked}
-        for setting, learner, policies in zip(settings, learners, selected, strict=True):
-            values = self._judge(self._problem.env, learner, policies, asked, plan.seed)
+        for setting, policies in zip(settings, selected, strict=True):
+            values = self._judge(self._problem.env, self._learner(setting), policies, asked, plan.seed)
             for kappa in asked:
-                limits = self._problem.budgets(kappa)
-                score = score_of(values[kappa], limits, seeks_budgets=self._entry.seeks_budgets)
+                held = self._problem.constraints(kappa)
+                score = score_of(values[kappa], held, seeks_budgets=self._entry.seeks_budgets)
                 self._trial.searched.append({"kappa": kappa, "setting": dict(setting), **score._asdict()})
                 scores[kappa].append(score)
         if not self._for_each_kappa:
@@ -235,16 +240,21 @@ class _Learning:
         return {kappa: settings[max(range(len(settings)), key=tried.__getitem__)] for kappa, tried in scores.items()}
 
     def _learner(self, setting: Setting) -> GradientMethod:
+        """The method as it plays: without floors, which only training prices."""
         return self._entry.build(self._problem.env, setting)
 
-    def _variant(self, learner: GradientMethod, kappa: float | None) -> Variant:
+    def _variant(self, setting: Setting, kappa: float | None) -> Variant:
+        """The method as it is trained for a κ."""
+        learner = self._entry.build(self._floored, setting)
         if self._entry.conditioned:
             return Variant(learner, self._problem.budgets(1.0))
-        return Variant(learner, {} if kappa is None else self._problem.budgets(kappa))
+        return Variant(learner, {} if kappa is None else self._problem.constraints(kappa).amounts)
 
-    def _world(self) -> Environment[Any]:
-        env = self._problem.env
-        return self._entry.build(env, {}).training_environment(env)
+    @property
+    def _floored(self) -> Environment[Any]:
+        """The environment to train in, with a cost for each floor: the same whatever the κ."""
+        held = self._problem.constraints(self._protocol.kappa[0])
+        return held.environment(self._problem.env) if held.floors else self._problem.env
 
     def _train(self, variants: Sequence[Variant], plan: NeuralPlan, what: str) -> tuple[NeuralRuns, float]:
         """Trains variants, and gives the seconds that all took together."""
@@ -259,7 +269,8 @@ class _Learning:
             tell(snapshot)
             self._clock.check(f"{what}, at point {snapshot.point}")
 
-        runs = train_variants(self._world(), variants, plan, after_point=after_point)
+        world = variants[0].learner.training_environment(self._floored)
+        runs = train_variants(world, variants, plan, after_point=after_point)
         return runs, steady(ticks)
 
     def _judge(

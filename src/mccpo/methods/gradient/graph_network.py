@@ -30,8 +30,8 @@ class GraphNetwork(GraphPolicyNetwork, Network):
         return jnp.concatenate([part.ravel() for part in parts])
 
 
-HIDDEN, ROUNDS = (16, 32), 0
-"""Of a network with shared weights: numbers for each concept, and for all of them together."""
+HIDDEN, HEARD = (16, 32), 4
+"""Of a network with shared weights: numbers for each concept and for all of them together; those that one tells."""
 
 
 def shared_network_of(env: Environment[Any]) -> Network:
@@ -39,7 +39,7 @@ def shared_network_of(env: Environment[Any]) -> Network:
 
     Each concept sees what is known of it once and for all: demand, depth, and what the tutor believes of learning it.
     """
-    return graph_network_of(env, HIDDEN, ROUNDS, shared=True)
+    return graph_network_of(env, HIDDEN, 0, shared=True, heard=HEARD)
 
 
 def graph_network_of(
@@ -48,6 +48,7 @@ def graph_network_of(
     rounds: int = GraphPolicyNetwork.rounds,
     *,
     shared: bool = False,
+    heard: int = 0,
 ) -> Network:
     """The network on an environment's curriculum; a plain one where nothing is known of concepts.
 
@@ -62,7 +63,7 @@ def graph_network_of(
     fixed = tuple((demand, depth, *(row if shared else ())) for demand, depth, row in known)
     blocks = _blocks(env, concepts)
     return GraphNetwork(
-        *sizes, hidden, rounds, shared, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed
+        *sizes, hidden, rounds, shared, heard, concepts=concepts, edges=graph.edges, blocks=blocks, fixed=fixed
     )
 
 

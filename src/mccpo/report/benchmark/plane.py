@@ -17,7 +17,7 @@ from mccpo.report.tables.finding import OUR_METHOD
 
 _RULE = Stroke(INK, (), "D", 0.0)
 _MIXED = Stroke(MUTED, (2, 2), "", 1.0)
-_FREE = Stroke(INK, (), "X", 0.0)
+_FREE = Stroke(INK, (), "s", 0.0)
 _RULES = "tutor"
 
 

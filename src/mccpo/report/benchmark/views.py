@@ -123,8 +123,8 @@ class EnvironmentView:
     **Fields:**
 
     - `missing`: why nothing was run there; empty where something was.
-    - `ret`, `gain`, `costs`: what is had, learnt and spent without budgets. `budgets`, `optimum`: by κ; the second empty
-      where nobody knows it.
+    - `ret`, `gain`, `costs`: what is had, learnt and spent without budgets. `budgets`, `optimum`: by κ; the second is
+      empty where nobody knows it.
     """
 
     name: str

@@ -23,8 +23,8 @@ GLOSSARY = {
         "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more "
         "is better), both relative to the unconstrained policy, as a share of that plane. Mixtures count: whoever "
         "draws between two policies at the start of an episode reaches the line between them, and the unconstrained "
-        "policy is one that may be drawn. So spending less than a budget allows does not pay. The plane begins at the "
-        "smallest κ. It does not say whether the budgets are met."
+        "policy is one that may be drawn. So spending less than is allowed, for as much less return as a mixture "
+        "would give, does not pay. The plane begins at the smallest κ. It does not say whether the budgets are met."
     ),
     "Kept": (
         "the share of the unconstrained return that a seed's policy for each κ returns, mean over κ, where one that "
@@ -98,6 +98,7 @@ def protocol(view: BenchmarkView) -> list[tuple[str, str]]:
     facts = [
         ("suite", view.suite),
         ("κ", ", ".join(f"{kappa:g}" for kappa in view.kappas)),
+        *([("floors, at every κ", ", ".join(about.floors))] if about.floors else []),
         ("test seeds", f"{about.seeds}"),
         ("steps a run", f"{about.steps_trained:,}"),
         ("search", search),

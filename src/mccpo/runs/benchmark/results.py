@@ -35,15 +35,17 @@ class ProtocolRecord:
     search: bool
     limit: float | None
     episodes: int
+    search_kappa: float | None  # of a version that searched at one κ for all
     search_seeds: int
     unseen: tuple[float, ...]
     sizes: Mapping[str, float]
     validation: int
     steps_trained: int
-    search_kappa: float | None = None  # of a version that searched at one κ for all
+    floors: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
-        told = {name: value for name, value in asdict(self).items() if name != "search_kappa" or value is not None}
+        late = ("search_kappa", "floors")  # which not every version has
+        told = {name: value for name, value in asdict(self).items() if name not in late or value}
         return {**told, "kappa": list(self.kappa), "unseen": list(self.unseen), "sizes": dict(self.sizes)}
 
     @staticmethod
@@ -64,6 +66,7 @@ class ProtocolRecord:
             validation=fields.whole("validation"),
             steps_trained=int(fields.number("steps_trained", default=steps)),
             search_kappa=fields.optional_number("search_kappa"),
+            floors=fields.texts("floors") if "floors" in fields else (),
         )
 
 

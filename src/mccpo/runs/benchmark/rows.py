@@ -39,6 +39,7 @@ class Outcome:
 
     **Fields:**
 
+    - `learning`, `mastered`: None of an agent from elsewhere, of whom they are not known.
     - `share`, `optimum_share`: the return over that without budgets, and over that of the optimum within them; None
       where there is no such share. `cost_share`: the cost over that without budgets, of the cost that is highest.
     """
@@ -50,15 +51,15 @@ class Outcome:
     violation_rate: float
     dK: float  # noqa: N815 - the metric's name
     rhsi: float
-    learning: float
-    mastered: float
+    learning: float | None
+    mastered: float | None
     costs: Mapping[str, float]
     share: float | None
     optimum_share: float | None
     cost_share: float
 
     @property
-    def measured(self) -> dict[str, float]:
+    def measured(self) -> dict[str, float | None]:
         """The metrics that `MEASURED` names."""
         return {metric: getattr(self, "ret" if metric == "return" else metric) for metric in MEASURED}
 

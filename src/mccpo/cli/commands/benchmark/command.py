@@ -20,7 +20,7 @@ from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.experiments import Session
-    from mccpo.experiments.benchmark import Benchmark, Trial
+    from mccpo.experiments.benchmark import Benchmark, Protocol, Trial
     from mccpo.runs.benchmark import BenchmarkResults
 
 
@@ -33,6 +33,10 @@ def benchmark(
     envs: Annotated[str | None, Parameter(help="Environments joined by commas; those of the suite by default.")] = None,
     kappa: Annotated[
         str | None, Parameter(help="Budgets as shares of the unconstrained costs; 0.5,0.7,0.9 by default.")
+    ] = None,
+    floor: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="What must be reached at least at every κ, such as learning=0.8; can be repeated."),
     ] = None,
     seeds: Annotated[WholeNumber | None, Parameter(help="How many test seeds; the suite's by default.")] = None,
     steps: Annotated[WholeNumber | None, Parameter(help="Training steps of a run; the suite's by default.")] = None,
@@ -70,7 +74,8 @@ def benchmark(
     from mccpo.experiments import Session
     from mccpo.experiments.benchmark import Workers, left_out, read_agent_rows, run
 
-    asked = _asked(suite, methods, envs, kappa, seeds, steps, seed, limit, search, data)
+    protocol = _protocol(suite, kappa, floor or [], seeds, steps, seed, limit, search)
+    asked = _asked(suite, methods, envs, protocol, data)
     if resume and out is None:
         raise InputError("--resume does not say which benchmark", fix="add --out with its folder")
     if out is not None and out == Path():
@@ -91,43 +96,49 @@ def benchmark(
     emit(results.as_json(), as_json=json, text=lambda: _text(results, report))
 
 
-def _asked(
-    name: str,
-    methods: str | None,
-    envs: str | None,
+def _protocol(
+    suite: str,
     kappa: str | None,
+    floors: list[str],
     seeds: int | None,
     steps: int | None,
     seed: int,
     limit: float | None,
     search: bool | None,
-    data: Path | None,
-) -> Benchmark:
-    """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
-    from mccpo.env import check_environment_name
-    from mccpo.experiments.benchmark import KAPPAS, SUITES, Benchmark, Protocol
-    from mccpo.methods import METHODS, method_names
+) -> Protocol:
+    """The protocol that the flags ask for; what they leave out is the suite's."""
+    from mccpo.experiments import parse_floor
+    from mccpo.experiments.benchmark import KAPPAS, SUITES, Protocol
 
-    if name not in SUITES:
-        raise InputError(f"unknown suite '{name}'", fix=f"choose from {', '.join(SUITES)}")
-    if data is not None and not data.is_dir():
-        raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
-    chosen = SUITES[name]
-    where = chosen.environments if envs is None else _names("--envs", envs)
-    for environment in where:
-        check_environment_name(environment)
-    who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
-    for method in who:
-        METHODS.check(method)
-    protocol = Protocol(
+    if suite not in SUITES:
+        raise InputError(f"unknown suite '{suite}'", fix=f"choose from {', '.join(SUITES)}")
+    chosen = SUITES[suite]
+    return Protocol(
         kappa=numbers(kappa) or KAPPAS,
         seeds=chosen.seeds if seeds is None else seeds,
         steps=chosen.steps if steps is None else steps,
         seed=seed,
         search=chosen.search if search is None else search,
         limit=limit,
+        floors=tuple(map(parse_floor, floors)),
     )
-    return Benchmark(name, who, where, protocol, data)
+
+
+def _asked(suite: str, methods: str | None, envs: str | None, protocol: Protocol, data: Path | None) -> Benchmark:
+    """The benchmark that the flags ask for; names that nobody has are refused before anything is trained."""
+    from mccpo.env import check_environment_name
+    from mccpo.experiments.benchmark import SUITES, Benchmark
+    from mccpo.methods import METHODS, method_names
+
+    if data is not None and not data.is_dir():
+        raise InputError(f"--data: there is no folder {data}", fix="name the one that real data is in")
+    where = SUITES[suite].environments if envs is None else _names("--envs", envs)
+    for environment in where:
+        check_environment_name(environment)
+    who = tuple(method_names(variants=False)) if methods is None else _names("--methods", methods)
+    for method in who:
+        METHODS.check(method)
+    return Benchmark(suite, who, where, protocol, data)
 
 
 def _names(flag: str, text: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: Be
         shown.add_column(f"κ = {kappa:g}", justify="right")
     if problem.finite:
         shown.add_column("of optimum", justify="right", no_wrap=True)
-    for column in ("hypervolume", "kept", "ΔK", "mastered", "s a run"):
+    for column in ("hypervolume", "kept", "ΔK,\nmastered"):
         shown.add_column(column, justify="right", no_wrap=True)
     if failing:
         shown.add_column("status")
@@ -56,8 +56,7 @@ def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: Be
         columns = [method, *(_cell(method_cells, kappa, seeds) for kappa in kappas)]
         columns += [_of_optimum(method_cells, seeds)] if problem.finite else []
         columns += [_number(scores.get(method), "{:.3f}") for scores in (volumes, kept)]
-        columns += [_number(_mean(method_cells, metric), "{:.3g}") for metric in ("dK", "mastered")]
-        columns += [_number(method_cells[0].seconds, "{:.3g}")]
+        columns += [", ".join(_number(_mean(method_cells, metric), "{:.3g}") for metric in ("dK", "mastered"))]
         columns += [_status(method_cells)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown
