@@ -13,7 +13,7 @@ from mccpo.experiments import Options, compare, measuring
 from mccpo.experiments.saved_policies import load_policies
 from mccpo.serve.policy import load_release
 
-CHAIN = ["compare", "chain", "--seeds", "2", "--episodes", "800"]
+CHAIN = ["compare", "chain", "--seeds", "2", "--episodes", "80"]
 WHOLE = 0.8 * sum(0.99**t for t in range(5))
 """What can be learnt on the chain: the next concept at every step, mastered four times in five."""
 

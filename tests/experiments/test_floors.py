@@ -196,7 +196,7 @@ def test_a_table_with_floors_shows_them_and_what_was_reached():
 
 def test_the_exact_front_is_within_the_floors():
     """What stands beside methods that are held to floors must be held to them, too."""
-    table = api.compare("chain", ["mc-cpo"], kappa=0.9, floors={"learning": 0.8}, seeds=1, episodes=800).as_json()
+    table = api.compare("chain", ["mc-cpo"], kappa=0.9, floors={"learning": 0.8}, seeds=1, episodes=80).as_json()
     assert all(point["learning"] >= 0.999 * table["floors"]["learning"] for point in table["front_optimum"])
     assert table["front_optimum"]
 

@@ -15,7 +15,7 @@ from mccpo.experiments.problem import pose_finite
 from mccpo.files import dump_json
 
 OF_THEIR_OWN = ("shaping", "noise")  # tables that vary more than the method, with tests of their own
-SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=800)
+SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=80)
 
 
 @pytest.mark.parametrize(
