@@ -1,5 +1,6 @@
 """Property tests try the same examples every time, so that a change is judged by itself; `explore` tries new ones."""
 
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,16 @@ jax.config.update("jax_disable_most_optimizations", FAST_COMPILING)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MOST_MAPS = 20_000
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays until the end: garbage is looked for among what comes later, and less often.
+
+    Tracing makes so many small objects that it would be looked for hundreds of times in a test.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True, scope="session")

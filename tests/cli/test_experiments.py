@@ -12,7 +12,7 @@ import pytest
 
 from mccpo.cli import main
 
-SMALL = ["--seeds", "2", "--episodes", "800", "--methods", "unconstrained,mc-cpo"]
+SMALL = ["--seeds", "2", "--episodes", "80", "--methods", "unconstrained,mc-cpo"]
 
 
 @pytest.fixture(autouse=True)

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import small
 
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.experiments import Options, compare
+from mccpo.experiments import Options, compare, measuring
 from mccpo.experiments.saved_policies import load_policies
-from mccpo.methods import NeuralPlan, Sizes
 from mccpo.serve.policy import load_release
 
-CHAIN = ["compare", "chain", "--seeds", "2", "--episodes", "800"]
+CHAIN = ["compare", "chain", "--seeds", "2", "--episodes", "80"]
 WHOLE = 0.8 * sum(0.99**t for t in range(5))
 """What can be learnt on the chain: the next concept at every step, mastered four times in five."""
 
@@ -25,10 +25,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def _small_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(options: Options, _: str) -> NeuralPlan:
-        return NeuralPlan(300, options.seeds, options.seed, Sizes(8, 16, 32, 1), validation=8)
-
-    monkeypatch.setattr(Options, "neural_plan", plan)
+    monkeypatch.setattr(Options, "neural_plan", small.plan)
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -78,7 +75,8 @@ def test_a_floor_that_is_missed_fails_where_it_is_required(capsys: pytest.Captur
 
 @pytest.mark.usefixtures("_small_plans")
 def test_compare_on_a_tutor_and_what_can_be_done_with_its_policies(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "1", "--set", "horizon=10", "--methods", "unconstrained,mc-cpo,zpdes"]
+    few = ["--seeds", "1", "--set", f"horizon={small.HORIZON}", "--methods", "unconstrained,mc-cpo,zpdes"]
+    episodes = str(measuring.EVALUATION_EPISODES)  # as many as the run was judged by need no other program
     assert main(["compare", "tutor-15", *few, "--floor", "learning=0.8", "--out", "run", "--json"]) == 0
     found = printed(capsys)
     assert found["budgets"] == {}
@@ -89,24 +87,24 @@ def test_compare_on_a_tutor_and_what_can_be_done_with_its_policies(capsys: pytes
     assert kept["mc-cpo"].floors == found["floors"]
     assert kept["mc-cpo"].method.shared
     assert load_release(Path("run"), method="mc-cpo").masked
-    assert main(["evaluate", "run", "--episodes", "20", "--json"]) == 0
+    assert main(["evaluate", "run", "--episodes", episodes, "--json"]) == 0
     again = printed(capsys)
     assert again["floors"] == found["floors"]
-    code = main(["certify", "run", "--method", "mc-cpo", "--episodes", "50", "--json"])
+    code = main(["certify", "run", "--method", "mc-cpo", "--episodes", episodes, "--json"])
     certificate = printed(capsys)
     assert (code == 0) is certificate["passed"]
     assert certificate["floors"]["learning"]["bound"] < certificate["floors"]["learning"]["mean"]
-    assert main(["certify", "run", "--method", "mc-cpo", "--episodes", "50"]) in (0, 3)
+    assert main(["certify", "run", "--method", "mc-cpo", "--episodes", episodes]) in (0, 3)
     told = capsys.readouterr().out
     assert "at least" in told
 
 
 @pytest.mark.usefixtures("_small_plans")
 def test_training_to_teach_needs_neither_budget_nor_floor(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "1", "--set", "horizon=10"]
+    few = ["--seeds", "1", "--set", f"horizon={small.HORIZON}"]
     assert main(["train", "tutor-15", *few, "--objective", "learning", "--out", "run", "--json"]) == 0
     assert printed(capsys)["budgets"] == {}
-    assert main(["evaluate", "run", "--episodes", "20", "--json"]) == 0
+    assert main(["evaluate", "run", "--episodes", str(measuring.EVALUATION_EPISODES), "--json"]) == 0
 
 
 def test_solve_with_floors(capsys: pytest.CaptureFixture[str]) -> None:

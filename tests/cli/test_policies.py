@@ -15,7 +15,7 @@ CURRICULUM = """{"concepts": [
     {"name": "counting", "demand": 0.2},
     {"name": "sorting", "demand": 0.4},
     {"name": "adding", "demand": 0.6, "prerequisites": ["counting"]}]}"""
-FINITE = ["train", "gate", "--seeds", "1", "--episodes", "800"]
+FINITE = ["train", "gate", "--seeds", "1", "--episodes", "80"]
 
 
 def _training(folder: Path) -> list[str]:

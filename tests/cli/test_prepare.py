@@ -10,7 +10,7 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.experiments import Options, feasibility, measuring, problem
+from mccpo.experiments import Options, feasibility
 from mccpo.experiments.paper import from_logs as data
 from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan, Sizes
@@ -168,8 +168,6 @@ def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
     plan = NeuralPlan(steps=600, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
     monkeypatch.setattr(Options, "neural_plan", lambda *_: plan)
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)
-    for module in (problem, measuring):
-        monkeypatch.setattr(module, "EVALUATION_EPISODES", 16)
     assert main([*logs, "--horizon", "8", "--out", "made"]) == 0
     capsys.readouterr()
     assert main(["compare", "./made", "--methods", "unconstrained,mc-cpo", "--json"]) == 0

@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
+from tests import small
 
 from mccpo.cli import main
 from mccpo.cli.app import build_app
 from mccpo.cli.commands.cache import folder
 from mccpo.cli.commands.reproduce import suited
-from mccpo.env import make
 from mccpo.experiments import TABLES, Options, compare, feasibility
-from mccpo.methods import Arrays, NeuralPlan, Sizes, point_of
+from mccpo.methods import Arrays, point_of
 from mccpo.runs.folder import RunFolder
 from mccpo.runs.tensorboard import _whole
 
-SMALL = ["--seeds", "2", "--episodes", "800", "--methods", "unconstrained,mc-cpo"]
+SMALL = ["--seeds", "2", "--episodes", "80", "--methods", "unconstrained,mc-cpo"]
 CALL = [sys.executable, "-m", "mccpo"]
+TUTOR = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", f"horizon={small.HORIZON}"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +32,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def _small_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(options: Options, _: str) -> NeuralPlan:
-        return NeuralPlan(300, options.seeds, options.seed, Sizes(8, 16, 32, 1), validation=8)
-
-    monkeypatch.setattr(Options, "neural_plan", plan)
+    monkeypatch.setattr(Options, "neural_plan", small.plan)
 
 
 def flags(command: str) -> set[str]:
@@ -163,7 +161,8 @@ def steps(folder: Path) -> list[int]:
 def test_event_files_are_written_on_request_and_a_resumed_run_repeats_no_step(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call = ["compare", "gate", *SMALL, "--tensorboard", "--out", "run"]
+    longer = [*SMALL[:3], "800", *SMALL[4:]]  # of a hundred points
+    call = ["compare", "gate", *longer, "--tensorboard", "--out", "run"]
     save = RunFolder.save
 
     def press_ctrl_c(folder: RunFolder, label: str, arrays: Callable[[], Arrays], *, last: bool = False) -> None:
@@ -266,10 +265,9 @@ def test_unconstrained_runs_are_taken_from_the_cache_unless_told_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MCCPO_CACHE", str(tmp_path / "cache"))
-    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1"]
     told = {}
     for out, extra in {"first": [], "second": ["--tensorboard"], "third": ["--no-cache"]}.items():
-        assert main([*call, *extra, "--out", out]) == 0
+        assert main([*TUTOR, *extra, "--out", out]) == 0
         told[out] = "taken from the cache" in capsys.readouterr().err
     assert told == {"first": False, "second": True, "third": False}
     first, second, third = (Path(out, "results.json").read_bytes() for out in told)
@@ -284,13 +282,13 @@ def test_unconstrained_runs_are_taken_from_the_cache_unless_told_otherwise(
 @pytest.mark.usefixtures("_small_plans")
 def test_requirements_in_words_become_budgets_and_are_shown_back(capsys: pytest.CaptureFixture[str]) -> None:
     rules = ["mastery progress in at least 60 % of steps", "demand shortfall of at most 0.1 a step on average"]
-    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--budget", "c3=5"]
-    assert main([*call, *(part for rule in rules for part in ("--require", rule)), "--out", "run"]) == 0
+    required = [part for rule in rules for part in ("--require", rule)]
+    assert main([*TUTOR, "--budget", "c3=1", *required, "--out", "run"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     results = json.loads(Path("run/results.json").read_text())
-    discounted = sum(0.99**step for step in range(make("tutor-15").horizon))
+    discounted = sum(0.99**step for step in range(small.HORIZON))
     assert results["budgets"]["c2"] == pytest.approx(0.4 * 0.022 * discounted)
-    assert results["budgets"]["c3"] == 5  # tighter than the rule's 6.34
+    assert results["budgets"]["c3"] == 1  # tighter than the rule's 1.14
     assert len(results["requirements"]) == 2
     for rule, sentence in zip(rules, results["requirements"], strict=True):
         assert rule in sentence
@@ -304,11 +302,10 @@ def test_a_requirement_does_not_loosen_the_kappa_that_was_asked_for(
 ) -> None:
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     rule = "demand shortfall of at most 0.1 a step on average"
-    call = ["compare", "tutor-15", "--methods", "unconstrained", "--seeds", "1", "--set", "horizon=12"]
-    assert main([*call, "--require", rule, *kappa, "--out", "run"]) == 0
+    assert main([*TUTOR, "--require", rule, *kappa, "--out", "run"]) == 0
     results = json.loads(Path("run/results.json").read_text())
     free = results["rows"]["unconstrained"]["J_c3"]["mean"]
-    by_rule = 0.1 * sum(0.99**step for step in range(12))
+    by_rule = 0.1 * sum(0.99**step for step in range(small.HORIZON))
     assert results["budgets"]["c3"] == pytest.approx(0.01 * free if kappa else by_rule)
     assert ("what --kappa or --budget asks for is tighter" in results["requirements"][0]) == bool(kappa)
 

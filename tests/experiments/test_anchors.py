@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from tests.small import HORIZON, PLAN
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import Constraints, make
@@ -15,10 +16,9 @@ from mccpo.experiments import Options, Session, anchor_cache, parse_floor
 from mccpo.experiments.anchor_cache import anchor_key
 from mccpo.experiments.anchors import MOST_TEACHING
 from mccpo.experiments.problem import pose_neural
-from mccpo.methods import NeuralPlan, Sizes, method_spec
+from mccpo.methods import Sizes, method_spec
 from mccpo.runs.cache import Cache
 
-PLAN = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
 FREE = method_spec("unconstrained")
 CURRICULUM = Curriculum.from_edges([("a", "b"), ("b", "c")])
 OTHERS = [
@@ -30,7 +30,7 @@ OTHERS = [
     (make("tutor-15", curriculum=CURRICULUM), PLAN),
     (make("tutor-15", curriculum=Curriculum.from_edges([("a", "b"), ("a", "c")])), PLAN),
     (make("tutor-15", activities=["hint", "practice"]), PLAN),
-    (make("tutor-15"), replace(PLAN, steps=301)),
+    (make("tutor-15"), replace(PLAN, steps=1501)),
     (make("tutor-15"), replace(PLAN, seeds=3)),
     (make("tutor-15"), replace(PLAN, seed=1)),
     (make("tutor-15"), replace(PLAN, sizes=Sizes(8, 16, 64, 1))),
@@ -72,7 +72,7 @@ def test_the_anchor_from_the_cache_is_the_trained_one_to_the_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
-    env, cache = make("tutor-15"), Cache(tmp_path)
+    env, cache = make("tutor-15", horizon=HORIZON), Cache(tmp_path)
     recalled = []
 
     def recall(key: str) -> dict[str, np.ndarray] | None:
@@ -97,7 +97,7 @@ def test_the_anchor_from_the_cache_is_the_trained_one_to_the_bit(
 def test_what_can_be_reached_is_the_same_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both anchors are kept, each under a key of its own: the policies that only please, and those that only teach."""
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
-    env, cache = make("tutor-15", horizon=8), Cache(tmp_path)
+    env, cache = make("tutor-15", horizon=HORIZON), Cache(tmp_path)
     stages: list[str] = []
     session = Session(
         recall=cache.recall, remember=cache.remember, progress=lambda stage, _: stages.append(stage.label)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.small import HORIZON, PLAN
 
 from mccpo.env import FLOORS, Constraints, make
 from mccpo.errors import DoesNotApply, InputError
@@ -13,10 +14,6 @@ from mccpo.experiments.asked.floor_sentences import FLOOR_FORMS, split_sentences
 from mccpo.experiments.asked.floors import check_asked
 from mccpo.experiments.asked.requirements import parse
 from mccpo.experiments.saved_policies import read_policies, write_policies
-from mccpo.methods import NeuralPlan, Sizes
-
-PLAN = NeuralPlan(steps=300, seeds=1, sizes=Sizes(8, 16, 32, 1), validation=8)
-
 
 # In short.
 
@@ -199,7 +196,7 @@ def test_a_table_with_floors_shows_them_and_what_was_reached():
 
 def test_the_exact_front_is_within_the_floors():
     """What stands beside methods that are held to floors must be held to them, too."""
-    table = api.compare("chain", ["mc-cpo"], kappa=0.9, floors={"learning": 0.8}, seeds=1, episodes=800).as_json()
+    table = api.compare("chain", ["mc-cpo"], kappa=0.9, floors={"learning": 0.8}, seeds=1, episodes=80).as_json()
     assert all(point["learning"] >= 0.999 * table["floors"]["learning"] for point in table["front_optimum"])
     assert table["front_optimum"]
 
@@ -216,7 +213,7 @@ def test_methods_that_know_no_floors_say_so():
 def tutor():
     """A tutor with floors on all there is, as it is posed: its anchors have been trained for a moment."""
     floors = tuple(parse_floor(text) for text in ("learning=0.8", "mastered=0.5", "engagement=0.3"))
-    return pose(make("tutor-15", horizon=8, K0=0.62, eta=0.2), PLAN, floors=floors)
+    return pose(make("tutor-15", horizon=HORIZON, K0=0.62, eta=0.2), PLAN, floors=floors)
 
 
 def test_what_can_be_reached_is_no_less_than_what_any_anchor_reaches(tutor):
@@ -252,7 +249,7 @@ def test_methods_of_both_kinds_are_trained_under_floors_and_act_without_them(tut
 
 def test_policies_that_were_trained_to_teach_can_be_opened_again(tmp_path):
     """Where learning is made as large as can be, no budget need be asked for."""
-    env = make("tutor-15", horizon=8)
+    env = make("tutor-15", horizon=HORIZON)
     problem = pose(env, PLAN, objective="learning")
     policies = api.train(problem)
     assert (policies.budgets, policies.floors) == ({}, {})

@@ -1,7 +1,7 @@
 """Runs commands of mccpo in one process, so that they share what is compiled; tells how each ended.
 
 It takes a JSON object of calls by name on stdin, and prints one of their exit codes and of what they printed. The
-policies of trainings so short are chosen by a few episodes, because many take longer than the training.
+policies of trainings so short are chosen and judged by a few episodes, because many take longer than the training.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import json
 import sys
 
 from mccpo.cli import main
+from mccpo.experiments import anchors, finite, measuring, problem
 from mccpo.methods.gradient import training
 
 
@@ -23,5 +24,8 @@ def run(tokens: list[str]) -> dict[str, object]:
 
 if __name__ == "__main__":
     training.LEAST_FINAL = 32
+    anchors.PLANNED_EPISODES = 4
+    for module in (anchors, finite, measuring, problem):
+        module.EVALUATION_EPISODES = 200
     ended = {name: run(tokens) for name, tokens in json.load(sys.stdin).items()}
     sys.stdout.write(json.dumps(ended))

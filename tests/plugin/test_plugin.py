@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
 SMALL = ("--steps", "2000", "--seeds", "1", "--json", "--out")
 CALLS = {
-    "compare": ("compare", "their-tutor", "--methods", "their-method,mc-cpo,random-ready", *SMALL, "compared"),
+    "compare": ("compare", "their-tutor", "--methods", "their-method,unconstrained,random-ready", *SMALL, "compared"),
     "train": ("train", "their-tutor", "--method", "their-method", *SMALL, "trained"),
     "certify": ("certify", "trained", "--episodes", "200", "--json"),
     "reproduce": ("reproduce", "their-table", *SMALL, "table"),
@@ -141,7 +141,7 @@ def test_python_and_gymnasium_know_it(environ: dict[str, str]) -> None:
 
 def test_compare_trains_their_method_beside_ours(ended: Mapping[str, Ended]) -> None:
     rows = ran(ended["compare"])["rows"]
-    assert list(rows) == ["their-method", "mc-cpo", "random-ready"]
+    assert list(rows) == ["their-method", "unconstrained", "random-ready"]
     assert rows["their-method"]["prerequisite_violation_rate"]["mean"] == 0
     assert rows["their-method"]["lambda_c4"]["mean"] > 0
 

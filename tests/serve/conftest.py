@@ -1,19 +1,20 @@
 """Runs to serve from: one that was trained, if only for a moment, and others with weights drawn at random."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.small import HORIZON, PLAN
 
 from mccpo.bench.serve import servers
 from mccpo.env import Environment, make
 from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies, write_policies
-from mccpo.methods import MethodSpec, NeuralPlan, PrimalDual, method_arrays, method_spec, train_neural
+from mccpo.methods import MethodSpec, PrimalDual, method_arrays, method_spec, train_neural
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.rollout import Sizes
 from mccpo.serve.policy import Release, load_release
 
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
@@ -29,8 +30,8 @@ def network_for(env: Environment[Any], spec: MethodSpec) -> Network:
 @pytest.fixture(scope="session")
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of tutor-15 that was trained for some hundred steps: two methods, two seeds."""
-    env = make("tutor-15")
-    plan = NeuralPlan(steps=300, seeds=2, sizes=Sizes(8, 16, 32, 1), validation=8)
+    env = make("tutor-15", horizon=HORIZON)
+    plan = replace(PLAN, steps=300)
     folder = tmp_path_factory.mktemp("trained")
     kept = []
     for spec in map(method_spec, NAMES):  # one after the other: their networks are of two kinds

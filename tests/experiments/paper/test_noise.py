@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.small import HORIZON, PLAN
 
 from mccpo.env import Constraints, make
 from mccpo.errors import InputError
@@ -13,11 +14,8 @@ from mccpo.experiments.paper import noise
 from mccpo.experiments.paper.noise import KINDS, WORST, Level
 from mccpo.experiments.problem import pose_neural
 from mccpo.files import dump_json
-from mccpo.methods import NeuralPlan
-from mccpo.methods.gradient.rollout import Sizes
 
-PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
-SHORT = {"horizon": 12, "K0": 0.55}  # gated concepts come soon
+SHORT = {"horizon": HORIZON, "K0": 0.55}  # gated concepts come soon
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.small import HORIZON, PLAN
 
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
@@ -13,10 +14,7 @@ from mccpo.experiments.paper import shaping
 from mccpo.experiments.paper.shaping import Study, weigh
 from mccpo.experiments.table import met
 from mccpo.files import dump_json
-from mccpo.methods import NeuralPlan
-from mccpo.methods.gradient.rollout import Sizes
 
-PLAN = NeuralPlan(steps=1500, seeds=2, sizes=Sizes(environments=8, rollout=16, minibatch=32, epochs=1), validation=8)
 FEW = {"reward-shaped": (0.5, 1.0), "reward-shaped-gain": (5.0, 30.0)}
 BUDGETS = {"c2": 1.0, "c3": 10.0}
 
@@ -47,7 +45,7 @@ def results(trainings, kept):
             patch.setattr(module, "train_specs", train)
         patch.setattr(shaping, "ENVIRONMENTS", ("tutor-15",))
         patch.setattr(shaping, "WEIGHTS", FEW)
-        options = Options(parameters={"horizon": 12}, kappa=(0.9, 0.7))
+        options = Options(parameters={"horizon": HORIZON}, kappa=(0.9, 0.7))
         produced = shaping.produce(options, Session(keep=kept.append))
     return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 

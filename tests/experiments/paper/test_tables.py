@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.small import HORIZON, PLAN
 
 from mccpo.env import Chain, Gate, make
 from mccpo.errors import InputError
@@ -14,7 +15,7 @@ from mccpo.experiments.problem import pose_finite
 from mccpo.files import dump_json
 
 OF_THEIR_OWN = ("shaping", "noise")  # tables that vary more than the method, with tests of their own
-SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=800)
+SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=80)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,9 @@ SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episod
 def test_every_table_runs_in_small(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_finite, "INSTANCES", 2)
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)  # so short a training meets few budgets
-    options = replace(SMALL, episodes=None, steps=9_000, kappa=(0.9,)) if table.startswith("tutor") else SMALL
+    monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
+    short = replace(SMALL, episodes=None, kappa=(0.9,), parameters={"horizon": HORIZON})
+    options = short if table.startswith("tutor") else SMALL
     produced = TABLES[table](options, Session())
     results = json.loads(dump_json(produced.results.as_json()))
     assert results["table"] == table

@@ -1,5 +1,6 @@
 """The network in NumPy: the chances that jax gives, and none where there are none."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -24,18 +25,23 @@ ENVIRONMENTS = {
 }
 
 
-def in_jax(env, method, parameters, features, mask):
-    """What the trained policy does, as training has it."""
+def in_jax(env, method):
+    """What the trained policy does, as training has it: the chances by its parameters, features and mask."""
     spec = method_spec(method)
-    logits, _ = network_for(env, spec).apply(jnp.asarray(parameters), jnp.asarray(features, jnp.float32)[:, None])
-    numbers = method_arrays(spec, env)
-    probs = masked_softmax(logits[:, 0], jnp.asarray(mask) | ~numbers.masked).probs
-    return np.asarray(execute(numbers, probs, jnp.asarray(mask), jnp.asarray(env.hack)))
+    network, numbers, hack = network_for(env, spec), method_arrays(spec, env), jnp.asarray(env.hack)
+
+    @jax.jit  # one program, where the same operation by operation would be dozens to compile
+    def chances(parameters, features, mask):
+        logits, _ = network.apply(parameters, features[:, None])
+        probs = masked_softmax(logits[:, 0], mask | ~numbers.masked).probs
+        return execute(numbers, probs, mask, hack)
+
+    return lambda parameters, features, mask: np.asarray(chances(parameters, features.astype(np.float32), mask))
 
 
 def assert_same_chances(folder, method):
     kept = next(each for each in read_policies(folder) if each.method.name == method)
-    draw = np.random.default_rng(1)
+    draw, trained = np.random.default_rng(1), in_jax(kept.env, method)
     for seed in (0, 1):
         release = load_release(folder, method=method, seed=seed)
         for _ in range(20):
@@ -43,7 +49,7 @@ def assert_same_chances(folder, method):
             mask = draw.random(kept.env.num_actions) < 0.5
             mask[0] = True
             found = executed(release.network.logits(features), mask, masked=release.masked, rule=release.rule)
-            expected = in_jax(kept.env, method, kept.parameters[seed], features, mask)
+            expected = trained(kept.parameters[seed], features, mask)
             np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
             assert method == "unconstrained" or not found[:-1][~mask].any()
 
