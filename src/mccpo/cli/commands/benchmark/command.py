@@ -61,7 +61,7 @@ def benchmark(
         WholeNumber, Parameter(help="How many processes share the pairs of environment and method, each with a pair.")
     ] = 1,
     no_cache: Annotated[
-        bool, Parameter(negative="", help="Neither use nor keep unconstrained runs and compiled programs.")
+        bool, Parameter(negative="", help="Neither use nor keep compiled programs, and what floors refer to.")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
