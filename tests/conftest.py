@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from mccpo.cli.commands import cache
 
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
@@ -33,7 +33,7 @@ jax.config.update("jax_disable_most_optimizations", FAST_COMPILING)
 # Processes that tests start would otherwise each compile the package's own modules where that is forbidden.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-MOST_MAPS = 20_000
+MOST_MAPS = 40_000
 
 
 def pytest_collection_finish() -> None:

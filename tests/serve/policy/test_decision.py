@@ -1,7 +1,6 @@
 """Decisions: always ready, always certified; and a certificate in which nothing can be changed unseen."""
 
 import json
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -321,14 +320,3 @@ def test_a_chance_on_the_edge_may_have_been_told_either_way(diamonds):
     assert told[0] == exact.astype(np.float32).tolist() != elsewhere.tolist()
     assert elsewhere.tolist() in told
     assert len(told) == 3
-
-
-def test_a_decision_is_quick(release):
-    standing = initial_state(release)
-    times = []
-    for _ in range(20):
-        begun = time.perf_counter()
-        for _ in range(20):
-            decide(release, standing, 0.3)
-        times.append((time.perf_counter() - begun) / 20)
-    assert min(times) < 2e-4
