@@ -33,7 +33,7 @@ jax.config.update("jax_disable_most_optimizations", FAST_COMPILING)
 # Processes that tests start would otherwise each compile the package's own modules where that is forbidden.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-MOST_MAPS = 40_000
+MOST_MAPS = 20_000
 
 
 def pytest_collection_finish() -> None:
