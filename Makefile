@@ -11,8 +11,8 @@ DEMO := unconstrained,mc-cpo,random-ready,mastery-learning,zpdes
 .PHONY: demo test test-all check quick test-browser lint types layers docs requirements clean
 
 demo: $(READY)
-	$(BIN)/mccpo compare fractions --floor learning=0.8 --seeds 2 --steps 600000 --methods $(DEMO)
-	$(BIN)/mccpo compare fractions --kappa 0.9 --seeds 2 --steps 600000 --methods unconstrained,mc-cpo
+	$(BIN)/mccpo compare fractions --floor learning=0.8 --seeds 2 --steps 500000 --methods $(DEMO)
+	$(BIN)/mccpo compare fractions --kappa 0.9 --seeds 2 --steps 500000 --methods unconstrained,mc-cpo
 	@echo "serve the policy that teaches: $(BIN)/mccpo serve $$(ls -td runs/compare-fractions* | sed -n 2p)"
 
 # Checks and tests beside each other: the first are one process, which leaves a core idle.
