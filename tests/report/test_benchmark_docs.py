@@ -99,11 +99,12 @@ def test_published_results_are_in_the_pages(tmp_path):
     cells = [one for one in results["cells"] if (one["environment"], one["method"]) == ("chain", "cpo")]
     volume = results["hypervolume"]["chain"]["cpo"]["mean"]
     for row, cell in zip(rows, cells, strict=True):
-        kappa, ret, share, met, found, kept = row.split(" | ")
+        kappa, ret, share, met, gain, mastered, found, kept = row.split(" | ")
         assert float(kappa) == cell["kappa"]
         assert float(ret) == pytest.approx(cell["return"]["mean"], abs=6e-4)
         assert share == f"{100 * cell['optimum_share']['mean']:.1f} %"
         assert met == f"{sum(cell['satisfaction_strict']['per_seed']):.0f}/3"
+        assert (gain, mastered) == tuple(f"{cell[metric]['mean']:.2f}" for metric in ("dK", "mastered"))
         assert found == f"{volume:.3f}"
         assert kept == f"{results['kept']['chain']['cpo']['mean']:.3f}"
 
@@ -113,7 +114,7 @@ def test_failures_are_in_the_pages(tmp_path):
     views = published(tmp_path)
     crashed = re.findall(r"^\| \[tutor-15\].*$", method_page("focops", views), re.MULTILINE)
     assert [row.split(" | ")[1:] for row in crashed] == [
-        [f"{kappa:g}", "✗ crashed", "–", "0/3", "0.000", "0.000 |"] for kappa in (0.5, 0.7, 0.9)
+        [f"{kappa:g}", "✗ crashed", "–", "0/3", "–", "–", "0.000", "0.000 |"] for kappa in (0.5, 0.7, 0.9)
     ]
     assert "| 0.5 | – does not apply | – | – | – | – |" in method_page("lyapunov-lp", views)
     assert "2/3" in method_page("ccpo", views)  # a seed that diverged has met no budget

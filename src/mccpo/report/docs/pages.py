@@ -137,7 +137,7 @@ def _rows(pairs: Sequence[tuple[EnvironmentView, Pair]]) -> str:
     """A row for each environment and κ; the column of optima only where there is one."""
     known = any(environment.finite for environment, _ in pairs)
     head = ["environment", "κ", "return", *(["share of optimum"] if known else []), "met, τ = 0"]
-    head += ["hypervolume, all κ", "kept, all κ"]
+    head += ["ΔK", "mastered", "hypervolume, all κ", "kept, all κ"]
     return table(head, [_cell(environment, pair, cell, known) for environment, pair in pairs for cell in pair.cells])
 
 
@@ -152,6 +152,7 @@ def _cell(environment: EnvironmentView, pair: Pair, cell: CellView, known: bool)
         words.STATUS.get(cell.status, cell.status) if ret is None else numbers.number(ret.mean),
         *optimum,
         f"{cell.seeds_met}/{cell.seeds}" if cell.status != "does not apply" else _NONE,
+        *(_NONE if learnt is None else f"{learnt.mean:.2f}" for learnt in map(cell.metrics.get, ("dK", "mastered"))),
         *(_NONE if score is None else f"{score.mean:.3f}" for score in (pair.hypervolume, pair.kept)),
     ]
 
