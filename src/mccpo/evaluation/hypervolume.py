@@ -1,7 +1,7 @@
 """How much of the plane of cost and return a method's policies dominate: one number for a front.
 
 It is closed under mixtures: whoever draws between two policies at the start of an episode reaches every point of the
-line between them. So a front counts as its upper concave envelope, and a point on it adds nothing to its ends.
+line between them. So a front counts as its upper concave envelope. A point on the line between two others adds nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The best known unconstrained policy of an environment, which every budget and every share of a benchmark refers to.
+"""The best known unconstrained policy of an environment that is not finite; budgets and shares refer to it.
 
-Unconstrained policies of nearly the same return may cost very different amounts, and one network may find what another
-does not. So an anchor that is the mean of one setting's runs makes budgets a matter of luck.
+One network may find what another does not, so the anchor is the best of many runs and not the mean of one setting's.
+Policies of nearly the same return may cost very different amounts; which of them is best remains in part a matter of
+luck.
 """
 
 from __future__ import annotations

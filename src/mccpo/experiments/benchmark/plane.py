@@ -1,7 +1,8 @@
-"""The plane of engagement and learning: how far beyond simple tutors, and what mixing them gives, a method lies.
+"""The plane of engagement and learning: how much more a method returns than mixtures of simple tutors.
 
 Whoever draws, at the start of an episode, between the unconstrained tutor and rules reaches every point of the hull of
-theirs. A method is worth its training where it returns more than any such mixture that teaches as much.
+theirs. A method is worth its training where it returns more than any such mixture that teaches as much. Mixtures are
+not held to the budgets.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SimpleTutors:
         self._gain, self._ret = x[y.argmax() :], y[y.argmax() :]  # left of the highest, more learning costs nothing
 
     def best_return(self, gain: float | Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-        """The most that a mixture returns which teaches at least so much; of more than any, what most teaching has."""
+        """The highest return of a mixture that teaches at least so much; where none does, of who teaches most."""
         return np.interp(gain, self._gain, self._ret)
 
 

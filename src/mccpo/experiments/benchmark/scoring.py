@@ -16,7 +16,7 @@ class Score(NamedTuple):
     """What validation makes of a setting; of two, the larger by these in turn is better.
 
     - `met`: the share of seeds that meet every budget and floor, 0 where they are not sought.
-    - `within`: minus the mean excess over the one missed most, relative to it, 0 where they are not sought.
+    - `within`: minus the largest relative miss of a budget or floor, mean over seeds; 0 where they are not sought.
     - `ret`: the mean return.
     """
 

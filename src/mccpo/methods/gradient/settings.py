@@ -57,5 +57,5 @@ PAPER = PPOSettings(
     rule=MultiplierRule(proportional=0.0, memory=0.0, cap=20.0),
     selecting=0.0,
 )
-"""The paper's to the letter: multipliers that only integrate, the frontier to the end, no margin, averaging, foresight,
-and no selection beyond the last policy."""
+"""The paper's, without our additions: multipliers that only integrate, the frontier to the end, no margin, averaging,
+foresight, and no selection beyond the last policy."""

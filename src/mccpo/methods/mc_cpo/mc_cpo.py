@@ -1,4 +1,4 @@
-"""MC-CPO: ours, without its frontier, and the paper's to the letter."""
+"""MC-CPO: ours, without its frontier, and the paper's."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ register_family(
 register_family(
     MC_CPO_PAPER,
     "MC-CPO, the paper's",
-    f"""MC-CPO as published, to the letter: the mask, the frontier, and multipliers that only integrate.
+    f"""MC-CPO as published: the mask, the frontier, and multipliers that only integrate.
 
 **Problem:** that of MC-CPO.
 

@@ -48,7 +48,9 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
     if rules:
         entries.append((swatch(_RULE, line=False, marker=True), "rules"))
         entries.append((swatch(_MIXED), "what mixtures of rules and the unconstrained tutor reach"))
-    note = "Up and to the right is better. A method is worth its training where it lies beyond the dashed line."
+    note = "Up and to the right is better."
+    if rules:
+        note += " Beyond the dashed line, a method returns more than any mixture of simple tutors that teaches as much."
     return Group("Engagement and learning", note, (Panel(title, "one point for each κ", svg),), (*entries, hollow()))
 
 

@@ -28,7 +28,8 @@ GLOSSARY = {
     ),
     "Kept": (
         "the share of the unconstrained return that a seed's policy for each κ returns, mean over κ, where one that "
-        "misses a budget (τ = 0) or failed counts 0: no policies keep more than the optima within the same budgets."
+        "misses a budget or a floor (τ = 0) or failed counts 0: no policies keep more than the optima within the same "
+        "budgets."
     ),
     "κ": "the budgets, as a share of what the unconstrained policy spends.",
     "Return": "discounted reward of an episode, mean ± standard deviation over seeds.",
@@ -36,7 +37,7 @@ GLOSSARY = {
         "return over that of the best policy within the same budgets, by linear program; only where every seed meets "
         "the budgets, since beyond them there is more to be had."
     ),
-    "Met, τ = 0": "seeds whose every cost stays within its budget.",
+    "Met, τ = 0": "seeds that keep within every budget and reach every floor.",
     "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
     "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
     "Unready steps": "share of steps that teach a concept the learner is not ready for.",
@@ -45,8 +46,8 @@ GLOSSARY = {
     "Beyond rules": (
         "what a method returns beyond the best mixture of simple tutors that teaches as much (ΔK), as a share of the "
         "unconstrained return, mean over κ. The simple tutors are the unconstrained one and every rule; a mixture "
-        "draws one of them for each learner. Below 0, nobody need train the method: drawing between tutors of today "
-        "does better."
+        "draws one of them for each learner. Below 0, a mixture returns more and teaches at least as much; mixtures "
+        "are not held to the budgets. Where none teaches as much, the tutor that teaches most takes its place."
     ),
     "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
     "IQM": (

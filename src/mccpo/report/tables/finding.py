@@ -114,16 +114,18 @@ def _teaching(setting: Setting, method: str) -> str:
     if method == ANCHOR or not {"dK", "return"} <= set(free) or "dK" not in row or not free["return"].mean > 0:
         return ""
     ours, theirs = row["dK"].mean, free["dK"].mean
-    mastered = f" and end with {row['mastered'].mean:.3g} concepts mastered" if "mastered" in row else ""
-    more = f", {ours / theirs:.2g} times what the unconstrained tutor teaches" if theirs > 0 else ""
     kept = numbers.share(row["return"].mean / free["return"].mean)
-    text = f" Learners gain {ours:.3g} (ΔK){mastered}{more}, at {kept} of its engagement."
+    against = f"at {kept} of the unconstrained tutor's engagement"
+    if theirs > 0:
+        against = f"{ours / theirs:.2g} times what the unconstrained tutor teaches, at {kept} of its engagement"
+    mastered = f" They end with {row['mastered'].mean:.3g} concepts mastered." if "mastered" in row else ""
+    text = f" Learners gain {ours:.3g} (ΔK), {against}.{mastered}"
     rules = {name: cells for name, cells in setting.rows.items() if is_rule(name) and {"dK", "return"} <= set(cells)}
     beside = ", ".join(
         f"{method_label(name)} {cells['dK'].mean:.3g} at {numbers.share(cells['return'].mean / free['return'].mean)}"
         for name, cells in rules.items()
     )
-    return f"{text} Beside it: {beside}." if beside else text
+    return f"{text} Rules, by ΔK and engagement: {beside}." if beside else text
 
 
 def _other(setting: Setting, method: str) -> str:
