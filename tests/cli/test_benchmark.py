@@ -166,3 +166,32 @@ def test_no_process_is_refused(capsys):
     code, _, err = run(capsys, *QUICK, "--jobs", "0")
     assert (code, err.count("\n")) == (2, 1)
     assert "--jobs is 0" in err
+
+
+def test_floors_hold_at_every_kappa_and_are_told_as_amounts(capsys, tmp_path):
+    flags = ("--envs", "chain", "--methods", "zpdes,random-ready,lyapunov-lp", "--kappa", "0.9", "--seeds", "1")
+    code, out, err = run(capsys, "benchmark", *flags, "--floor", "learning=0.9", "--out", str(tmp_path / "run"))
+    assert code == 0, err
+    assert "seeds that meet budgets and floors" in out
+    problem = json.loads((tmp_path / "run" / "results.json").read_text())["environments"]["chain"]
+    whole = 0.8 * sum(0.99**t for t in range(5))  # the next concept at every step, mastered four times in five
+    assert problem["reach"] == {"learning": pytest.approx(whole)}
+    assert problem["floors"] == {"learning": pytest.approx(0.9 * whole)}
+    assert f"floors at every κ: learning ≥ {0.9 * whole:.4g} of {whole:.4g} reached" in " ".join(out.split())
+    met = {cell["method"]: cell.get("satisfaction_strict") for cell in results_of(tmp_path / "run")["cells"]}
+    assert met["zpdes"]["mean"] == 1
+    assert met["random-ready"]["mean"] == 0
+    assert met["lyapunov-lp"] is None  # it goes by budgets, and knows no floors
+    assert "floor on learning, at every κ" in (tmp_path / "run" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("floors", [("learning=0.5", "learning=0.7"), ("knowledge=0.5",), ("learning=0.4,0.8",)])
+def test_floors_that_make_no_sense_are_refused_before_anything_is_written(capsys, tmp_path, floors):
+    flags = [flag for floor in floors for flag in ("--floor", floor)]
+    code, _, err = run(capsys, "benchmark", "--envs", "gate", *flags, "--out", str(tmp_path / "run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert not (tmp_path / "run").exists()
+
+
+def results_of(folder):
+    return json.loads((folder / "results.json").read_text())

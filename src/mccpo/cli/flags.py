@@ -53,7 +53,7 @@ FloorFlag: TypeAlias = Annotated[
     Parameter(
         negative="",
         help="What must be reached at least: learning=0.8 is 80 % of what can be learnt, mastered=6 six concepts; "
-        "learning=0.4,0.6,0.8 gives a front. Of "
+        "in `compare` learning=0.4,0.6,0.8 gives a front. Of "
         "learning, learning-total, mastered, engagement; can be repeated. Without --kappa or --budget, floors alone.",
     ),
 ]

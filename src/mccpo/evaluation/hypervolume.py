@@ -23,7 +23,7 @@ def hypervolume(
     """The share of the plane from (`least`, 0) to (1, 1) that points and their mixtures dominate.
 
     A point at x has cost x and return y, both as shares of what the unconstrained policy has. That policy itself, at
-    (1, 1), is one of those that are mixed. A return beyond the plane counts as on its border, and so does a cost above
+    (1, 1), is one of those that are mixed. A return above the plane counts as on its border, and so does a cost above
     1. A cost below `least` counts as it is: whoever spends less can mix that with what spends more. Left of all points
     nothing is dominated.
 
@@ -41,8 +41,9 @@ def hypervolume(
         raise InputError("a point has no number", fix="leave it out")
     if not 0 <= least < 1:
         raise InputError(f"the plane begins at {least}", fix="let it begin at 0 or more, and below 1")
-    x, y = envelope(np.append(np.minimum(x, 1.0), 1.0), np.append(np.clip(y, 0.0, 1.0), 1.0))
-    ends = np.unique(np.clip(np.append(x, least), max(least, x[0]), 1.0))
+    x, y = envelope(np.append(np.minimum(x, 1.0), 1.0), np.append(np.minimum(y, 1.0), 1.0))
+    begins = np.interp(0.0, y, x) if y[0] < 0 else x[0]  # where mixtures begin to return anything
+    ends = np.unique(np.clip(np.append(x, least), max(least, begins), 1.0))
     return float(np.trapezoid(np.interp(ends, x, y), ends) / (1.0 - least))
 
 

@@ -40,15 +40,14 @@ def test_the_best_mixture_is_that_of_a_linear_program(tutors, least):
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=6))
-def test_beyond_what_anybody_teaches_it_is_the_best_teacher(tutors):
+def test_beyond_what_anybody_teaches_there_is_no_number(tutors):
     gain, ret = zip(*tutors, strict=True)
-    most = max(one for at, one in tutors if at == max(gain))
-    assert SimpleTutors(gain, ret).best_return(max(gain) + 1.0) == pytest.approx(most)
+    assert np.isnan(SimpleTutors(gain, ret).best_return(max(gain) + 1.0))
 
 
 def test_mixtures_by_hand():
     simple = SimpleTutors([0.0, 1.0, 2.0, 4.0], [10.0, 5.0, 8.0, 2.0])  # who teaches 1 is worse than a mixture: 9
-    assert simple.best_return(np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 9.0])).tolist() == [10, 10, 9, 8, 5, 2, 2]
+    assert simple.best_return(np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])).tolist() == [10, 10, 9, 8, 5, 2]
     assert SimpleTutors([0.0, 1.0], [3.0, 5.0]).best_return(0.0) == 5.0  # who teaches more and returns more is better
 
 

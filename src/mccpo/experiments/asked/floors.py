@@ -39,6 +39,12 @@ class Floor:
         """The floor as an amount, where so much can be reached."""
         return self.number * reach[self.name] if self.relative else self.number
 
+    @property
+    def exact(self) -> str:
+        """The floor as it can be asked for again, to the last digit."""
+        mark = "" if self.relative or self.number > 1 else _AMOUNT
+        return f"{self.name}={mark}{self.number!r}"
+
     def __str__(self) -> str:
         mark = "" if self.relative or self.number > 1 else _AMOUNT
         return f"{self.name}={mark}{self.number:g}"

@@ -25,7 +25,7 @@ class SimpleTutors:
 
     >>> simple = SimpleTutors([0.0, 4.0], [10.0, 2.0])
     >>> float(simple.best_return(2.0)), float(simple.best_return(5.0))
-    (6.0, 2.0)
+    (6.0, nan)
     """
 
     def __init__(self, gain: Sequence[float], ret: Sequence[float]) -> None:
@@ -33,15 +33,15 @@ class SimpleTutors:
         self._gain, self._ret = x[y.argmax() :], y[y.argmax() :]  # left of the highest, more learning costs nothing
 
     def best_return(self, gain: float | Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
-        """The highest return of a mixture that teaches at least so much; where none does, of who teaches most."""
-        return np.interp(gain, self._gain, self._ret)
+        """The highest return of a mixture that teaches at least so much; where none does, no number (NaN)."""
+        return np.interp(gain, self._gain, self._ret, right=np.nan)
 
 
 def beyond_rules(rows: Iterable[Row], anchors: Mapping[str, Anchor]) -> ByMethod:
     """By method, environment and seed: the return beyond the best mixture of simple tutors that teaches as much.
 
-    It is a share of the unconstrained return, and the mean over κ. Where no rule was run there is none; a rule has none
-    itself.
+    It is a share of the unconstrained return, and the mean over the κ at which some mixture teaches as much. Where none
+    does at any κ, and where no rule was run, there is none; a rule has none itself.
     """
     by_environment: dict[str, list[Row]] = {}
     for row in rows:
@@ -54,8 +54,9 @@ def beyond_rules(rows: Iterable[Row], anchors: Mapping[str, Anchor]) -> ByMethod
             continue
         simple = _simple_tutors(anchor, rules)
         for (method, seed), points in _by_seed(done).items():
-            beyond = [(ret - simple.best_return(gain)) / anchor.ret for gain, ret in points]
-            scores.setdefault(method, {}).setdefault(environment, {})[seed] = float(np.mean(beyond))
+            beyond = np.array([(ret - simple.best_return(gain)) / anchor.ret for gain, ret in points])
+            if not np.isnan(beyond).all():
+                scores.setdefault(method, {}).setdefault(environment, {})[seed] = float(np.nanmean(beyond))
     return scores
 
 

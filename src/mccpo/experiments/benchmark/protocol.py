@@ -52,6 +52,10 @@ class Protocol:
                 raise InputError(f"kappa {kappa} is named twice", fix="name each level once")
             if not 0 < kappa < float("inf"):
                 raise InputError(f"kappa is {kappa}", fix="give a share of the unconstrained cost, such as 0.9")
+        names = [floor.name for floor in self.floors]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"the floor of {name} is given twice", fix="give it once")
         if self.limit is not None and not self.limit > 0:
             raise InputError(f"the limit is {self.limit} seconds", fix="give more than 0, or leave it out")
 
@@ -69,7 +73,7 @@ class Protocol:
         """What a manifest and the results say of it."""
         trained = self.plan.iterations * self.sizes.steps
         told = {name: value for name, value in asdict(self).items() if name != "floors"}
-        asked = {"floors": [str(floor) for floor in self.floors]} if self.floors else {}
+        asked = {"floors": sorted(floor.exact for floor in self.floors)} if self.floors else {}
         return {**told, "kappa": list(self.kappa), "unseen": list(self.unseen), "steps_trained": trained, **asked}
 
     def _plan(self, seeds: int, seed: int) -> NeuralPlan:

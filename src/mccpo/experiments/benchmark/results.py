@@ -182,6 +182,8 @@ def problem_record(problem: Problem, protocol: Protocol) -> ProblemRecord:
         actions=problem.test.num_actions,
         horizon=problem.test.horizon,
         gamma=problem.test.gamma,
+        floors={floor.name: floor.amount(problem.reach) for floor in problem.floors},
+        reach=problem.reach,
     )
 
 

@@ -47,7 +47,7 @@ def render(view: BenchmarkView) -> str:
         *(_environment(environment, view, coloured, names) for environment in view.environments),
         _unseen(view, coloured, names),
         _faults(view),
-        _glossary(),
+        _glossary(view),
     ]
     script = resources.files("mccpo.report").joinpath("sorting.js").read_text(encoding="utf-8")
     return page(title, join(el("main", join(*parts, between="\n"), class_="benchmark"), el("script", Html(script))))
@@ -135,6 +135,10 @@ def _posed(environment: EnvironmentView) -> Html:
         (f"J({cost}) without budgets", numbers.short(environment.costs[cost])) for cost in environment.constrained
     ]
     entries += [
+        (f"floor on {name}, at every κ", f"{numbers.short(floor)} of {numbers.short(environment.reach[name])} reached")
+        for name, floor in environment.floors.items()
+    ]
+    entries += [
         (f"optimum, κ = {kappa:g}", "cannot be met" if best.ret is None else numbers.short(best.ret))
         for kappa, best in environment.optimum.items()
     ]
@@ -168,8 +172,8 @@ def _faults(view: BenchmarkView) -> Html | None:
     return None if table is None else el("section", el("h2", "What did not finish"), table, id="faults")
 
 
-def _glossary() -> Html:
-    pairs = [el("div", el("dt", name), el("dd", meaning)) for name, meaning in words.GLOSSARY.items()]
+def _glossary(view: BenchmarkView) -> Html:
+    pairs = [el("div", el("dt", name), el("dd", meaning)) for name, meaning in words.glossary(view).items()]
     return el("section", el("h2", "What the columns mean"), el("dl", *pairs, class_="glossary"), id="glossary")
 
 

@@ -14,6 +14,7 @@ from mccpo.report.figures.drawing import INK, MUTED, Stroke, draw, plain_ticks, 
 from mccpo.report.figures.panels import Group, Panel
 from mccpo.report.markup import Html
 from mccpo.report.tables.finding import OUR_METHOD
+from mccpo.report.vocabulary import method_label
 
 _RULE = Stroke(INK, (), "D", 0.0)
 _MIXED = Stroke(MUTED, (2, 2), "", 1.0)
@@ -36,6 +37,9 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
                 _front(axes, pair, coloured.get(pair.method, OTHERS))
         for x, y in simple[1:]:
             dot(axes, x, y, _RULE, filled=True)
+        for pair, at in zip(rules, simple[1:], strict=True):
+            if at[0] in _mixtures(simple)[0]:  # the others lie below what mixtures reach, often close together
+                axes.annotate(method_label(pair.method), at, xytext=(5, 4), textcoords="offset points", fontsize=7)
         dot(axes, *simple[0], _FREE, filled=True)
         axes.set(xlabel="ΔK, mastery gained in an episode", ylabel="Return, engagement")
         axes.margins(0.08)
@@ -43,8 +47,10 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
 
     title = "Engagement against learning"
     svg = draw(plot, name=next(names), describe=f"{title} on {environment.name}", size=SIZE)
-    entries: list[tuple[Html, str]] = list(legend([pair.method for pair in drawn if pair not in rules], coloured))
-    entries.append((swatch(_FREE, line=False, marker=True), "unconstrained"))
+    entries: list[tuple[Html, str]] = list(
+        legend([pair.method for pair in drawn if pair not in rules], coloured, marker=True)
+    )
+    entries.append((swatch(_FREE, line=False, marker=True), "best known without budgets"))
     if rules:
         entries.append((swatch(_RULE, line=False, marker=True), "rules"))
         entries.append((swatch(_MIXED), "what mixtures of rules and the unconstrained tutor reach"))

@@ -56,6 +56,7 @@ def view_of(results: BenchmarkResults, folder: Path | None = None, worst: Worst 
         unseen=results.unseen,
         seconds=results.seconds,
         linked=any(cell.link for cell in cells),
+        mixes=results.findings.beyond_rules is not None,
     )
 
 
@@ -101,6 +102,8 @@ def _environment_view(
         budgets=dict(sorted(environment.budgets.items())),
         optimum=dict(sorted(optimum.items())),
         pairs=pairs,
+        floors=environment.floors,
+        reach=environment.reach,
     )
 
 

@@ -216,7 +216,7 @@ def _levels(environment: EnvironmentView) -> Html:
         costs = {cost: value for cost in budgets if (value := best.cost(cost)) is not None}
         spent = ", ".join(f"J({cost}) {numbers.short(value)}" for cost, value in costs.items())
         exact = f"; exact optimum {numbers.short(best.ret)} at {spent}" if best.ret is not None else ""
-        items.append(el("li", f"κ = {kappa:g}: {limits}{exact}{best.infeasible}"))
+        items.append(el("li", f"κ = {kappa:g}: {limits}{exact}{best.infeasible and f'; {best.infeasible}'}"))
     return el("ul", *items, class_="notes")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -136,6 +136,8 @@ class EnvironmentView:
     budgets: Mapping[float, Mapping[str, float]]
     optimum: Mapping[float, Optimum]
     pairs: tuple[Pair, ...]
+    floors: Mapping[str, float] = field(default_factory=dict)
+    reach: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def finite(self) -> bool:

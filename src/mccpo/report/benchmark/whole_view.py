@@ -34,6 +34,8 @@ class BenchmarkView:
     unseen: Unseen
     seconds: float | None
     linked: bool = field(default=True)
+    mixes: bool = field(default=True)
+    """Whether hypervolumes are closed under mixtures; those of earlier versions are not."""
 
     @property
     def run(self) -> list[EnvironmentView]:

@@ -18,6 +18,12 @@ STATUS = {
 }
 """A sign and a word for what is not done, so that colour is never needed to read it."""
 
+_UNMIXED = (
+    "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more is "
+    "better), both relative to the unconstrained policy, as a share of that plane, which begins at the smallest κ. "
+    "These are of an earlier version, which did not count mixtures: a policy that spends less than its κ asks for "
+    "dominates at smaller costs too. It does not say whether the budgets are met."
+)
 GLOSSARY = {
     "Hypervolume": (
         "what a method's policies at all κ dominate of the plane of cost share (less is better) and return share (more "
@@ -45,9 +51,9 @@ GLOSSARY = {
     "Mastered": "concepts that the learner has mastered at the end of an episode; mean over κ.",
     "Beyond rules": (
         "what a method returns beyond the best mixture of simple tutors that teaches as much (ΔK), as a share of the "
-        "unconstrained return, mean over κ. The simple tutors are the unconstrained one and every rule; a mixture "
-        "draws one of them for each learner. Below 0, a mixture returns more and teaches at least as much; mixtures "
-        "are not held to the budgets. Where none teaches as much, the tutor that teaches most takes its place."
+        "unconstrained return, mean over κ. The simple tutors are the unconstrained one and every rule of this "
+        "benchmark; a mixture draws one of them for each learner. Below 0, a mixture returns more and teaches at least "
+        "as much; mixtures are not held to the budgets. A policy that teaches more than all of them does not count."
     ),
     "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
     "IQM": (
@@ -86,6 +92,11 @@ def exactness(environment: EnvironmentView) -> str:
         "Values are exact, but for those of outside agents and of rules that remember the episode so far"
         f"{here}: these are judged by episodes, as on environments that are not finite."
     )
+
+
+def glossary(view: BenchmarkView) -> dict[str, str]:
+    """What the columns mean; the hypervolumes of an earlier version are of its own kind."""
+    return GLOSSARY if view.mixes else GLOSSARY | {"Hypervolume": _UNMIXED}
 
 
 def protocol(view: BenchmarkView) -> list[tuple[str, str]]:

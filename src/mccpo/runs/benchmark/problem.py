@@ -74,7 +74,10 @@ class NotRun:
 
 @dataclass(frozen=True)
 class ProblemRecord:
-    """The problem that an environment poses: `budgets` and `optimum` by κ, the second None where nobody knows it."""
+    """The problem that an environment poses: `budgets` and `optimum` by κ, the second None where nobody knows it.
+
+    `floors` are amounts that hold at every κ; `reach` is the most that is known to be reached of each.
+    """
 
     anchor: Anchor
     budgets: Mapping[float, Mapping[str, float]]
@@ -85,6 +88,8 @@ class ProblemRecord:
     actions: int
     horizon: int
     gamma: float
+    floors: Mapping[str, float] = field(default_factory=dict)
+    reach: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
         optimum = None
@@ -100,6 +105,7 @@ class ProblemRecord:
             "actions": self.actions,
             "horizon": self.horizon,
             "gamma": self.gamma,
+            **({"floors": dict(self.floors), "reach": dict(self.reach)} if self.floors else {}),
         }
 
 
@@ -120,4 +126,6 @@ def parse_environment(raw: Fields) -> ProblemRecord | NotRun:
         actions=raw.whole("actions"),
         horizon=raw.whole("horizon"),
         gamma=raw.number("gamma"),
+        floors=raw.named_numbers("floors") if "floors" in raw else {},
+        reach=raw.named_numbers("reach") if "reach" in raw else {},
     )

@@ -35,18 +35,18 @@ def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: Be
     )
     failing = any(cell.status != "done" for cell in cells)
     shown = Table(
-        title=f"\n{name}: return (seeds that meet the budgets)",
-        caption=_unmet(findings.winners.get(name)),
+        title=f"\n{name}: return (seeds that meet {'budgets and floors' if problem.floors else 'the budgets'})",
+        caption="\n".join(filter(None, [_floors(problem), _unmet(findings.winners.get(name))])) or None,
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE,
     )
     shown.add_column("method", no_wrap=True)
     for kappa in kappas:
-        shown.add_column(f"κ = {kappa:g}", justify="right")
+        shown.add_column(f"κ = {kappa:g}", justify="right", no_wrap=True)
     if problem.finite:
-        shown.add_column("of optimum", justify="right", no_wrap=True)
-    for column in ("hypervolume", "kept", "ΔK,\nmastered"):
+        shown.add_column("of optimum", justify="right")
+    for column in ("hyper-\nvolume", "kept", "ΔK,\nmastered"):
         shown.add_column(column, justify="right", no_wrap=True)
     if failing:
         shown.add_column("status")
@@ -60,6 +60,12 @@ def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: Be
         columns += [_status(method_cells)] if failing else []
         shown.add_row(*(Text(text) for text in columns))
     return shown
+
+
+def _floors(problem: ProblemRecord) -> str:
+    """The floors as amounts, beside what is known to be reached."""
+    asked = (f"{name} ≥ {floor:.4g} of {problem.reach[name]:.4g} reached" for name, floor in problem.floors.items())
+    return f"floors at every κ: {', '.join(asked)}" if problem.floors else ""
 
 
 def _unmet(winners: Winners | None) -> str | None:
