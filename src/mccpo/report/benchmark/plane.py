@@ -37,9 +37,6 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
                 _front(axes, pair, coloured.get(pair.method, OTHERS))
         for x, y in simple[1:]:
             dot(axes, x, y, _RULE, filled=True)
-        for pair, at in zip(rules, simple[1:], strict=True):
-            if at[0] in _mixtures(simple)[0]:  # the others lie below what mixtures reach, often close together
-                axes.annotate(method_label(pair.method), at, xytext=(5, 4), textcoords="offset points", fontsize=7)
         dot(axes, *simple[0], _FREE, filled=True)
         axes.set(xlabel="ΔK, mastery gained in an episode", ylabel="Return, engagement")
         axes.margins(0.08)
@@ -52,7 +49,8 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
     )
     entries.append((swatch(_FREE, line=False, marker=True), "best known without budgets"))
     if rules:
-        entries.append((swatch(_RULE, line=False, marker=True), "rules"))
+        named = ", ".join(method_label(pair.method) for pair in sorted(rules, key=_points))
+        entries.append((swatch(_RULE, line=False, marker=True), f"rules, from left to right: {named}"))
         entries.append((swatch(_MIXED), "what mixtures of rules and the unconstrained tutor reach"))
     note = "Up and to the right is better."
     if rules:
