@@ -182,10 +182,8 @@ class _Learning:
             begun = time.perf_counter()
             trial.settings = self._search(asked)
             trial.search_seconds = time.perf_counter() - begun
-        plan, variants = (
-            protocol.plan,
-            [self._variant(trial.settings[kappa or asked[0]], kappa) for kappa in self._levels],
-        )
+        plan = protocol.plan
+        variants = [self._variant(trial.settings[kappa or asked[0]], kappa) for kappa in self._levels]
         runs, seconds = self._train(variants, plan, "training")
         trial.seconds = seconds / (len(variants) * plan.seeds)
         for kappa, selected in zip(self._levels, runs.selected, strict=True):

@@ -135,7 +135,10 @@ def _posed(environment: EnvironmentView) -> Html:
         (f"J({cost}) without budgets", numbers.short(environment.costs[cost])) for cost in environment.constrained
     ]
     entries += [
-        (f"floor on {name}, at every κ", f"{numbers.short(floor)} of {numbers.short(environment.reach[name])} reached")
+        (
+            f"floor on {name}, at every κ",
+            f"{numbers.short(floor)}, where {numbers.short(environment.reach[name])} can be reached",
+        )
         for name, floor in environment.floors.items()
     ]
     entries += [

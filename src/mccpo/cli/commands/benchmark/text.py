@@ -64,7 +64,9 @@ def _table(name: str, problem: ProblemRecord, cells: Sequence[Cell], results: Be
 
 def _floors(problem: ProblemRecord) -> str:
     """The floors as amounts, beside what is known to be reached."""
-    asked = (f"{name} ≥ {floor:.4g} of {problem.reach[name]:.4g} reached" for name, floor in problem.floors.items())
+    asked = (
+        f"{name} ≥ {floor:.4g} ({problem.reach[name]:.4g} can be reached)" for name, floor in problem.floors.items()
+    )
     return f"floors at every κ: {', '.join(asked)}" if problem.floors else ""
 
 
