@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from mccpo.cli.commands import cache
 
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=20)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 

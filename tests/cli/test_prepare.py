@@ -170,7 +170,7 @@ def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
     monkeypatch.setattr(feasibility, "examine", lambda *_: None)
     assert main([*logs, "--horizon", "8", "--out", "made"]) == 0
     capsys.readouterr()
-    assert main(["compare", "./made", "--methods", "unconstrained,mc-cpo", "--json"]) == 0
+    assert main(["compare", "./made", "--methods", "unconstrained,mc-cpo-paper", "--json"]) == 0
     trained = json.loads(capsys.readouterr().out)
     (run,) = Path("runs").iterdir()
     assert run.name == "compare-.-made"
@@ -178,7 +178,7 @@ def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
     assert main(["evaluate", str(run), "--on", "made/judge.json", "--episodes", "20", "--json"]) == 0
     judged = json.loads(capsys.readouterr().out)
     assert judged["table"] == "prepared-judge"
-    assert set(judged["rows"]) == {"unconstrained", "mc-cpo"}
+    assert set(judged["rows"]) == {"unconstrained", "mc-cpo-paper"}
     for cost, budget in judged["budgets"].items():
         assert budget == pytest.approx(0.9 * judged["rows"]["unconstrained"][f"J_{cost}"]["mean"])
     assert judged["budgets"] != trained["budgets"]
