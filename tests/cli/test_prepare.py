@@ -76,7 +76,8 @@ def test_flags_reach_what_is_made(logs, capsys):
     assert main([*logs, *flags, "--out", "made", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["choices"] == {
-        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "restarts": 1, "seed": 3,
+        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "ready": None,
+        "restarts": 1, "seed": 3,
     }  # fmt: skip
     env = make("made")
     assert (env.horizon, env.theta) == (7, 0.6)

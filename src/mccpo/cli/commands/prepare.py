@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.cli.flags import ReadyFlag, confidence_of
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def prepare(
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
     group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
     theta: Annotated[float, Parameter(help="The mastery that opens the gate.")] = 0.7,
+    ready: ReadyFlag = None,
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
@@ -50,7 +52,7 @@ def prepare(
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
 
-    options = PrepareOptions(minimum, episodes, horizon, group, theta, restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, theta, confidence_of(ready), restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
     stated = None if graph is None else _stated(graph)

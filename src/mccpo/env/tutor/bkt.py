@@ -102,6 +102,8 @@ class TutorBKT(Tutoring[Latent]):
 
     name: ClassVar[str] = "tutor-15-bkt"
 
+    estimates: ClassVar[bool] = True
+
     groups: tuple[Group, ...] = eqx.field(static=True, default=GROUPS, converter=tuple)
     costs_on: Literal["expected", "realised"] = eqx.field(static=True, default="expected")
 

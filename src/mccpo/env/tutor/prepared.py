@@ -56,6 +56,7 @@ class PreparedJudge(Tutoring[Practised]):
     """
 
     name: ClassVar[str] = "prepared-judge"
+    estimates: ClassVar[bool] = True
 
     ease: PerConcept = eqx.field(default=0.0, converter=per_concept)
     success: PerConcept = eqx.field(default=0.2, converter=per_concept)

@@ -72,10 +72,10 @@ def prepare(
     demand, mean_of = demand_of(_apart(retained), curriculum.concepts)
     graph = _with_demand(graph, curriculum, demand)
     curriculum = Curriculum.from_raw(graph)
-    beliefs = beliefs_of(fitted.tutor, curriculum)
+    beliefs = beliefs_of(fitted.tutor, curriculum, ours)
     groups = EVERYONE if labels is None else groups_of(labels, ours, settings, beliefs.K0, beliefs.eta)
     horizon = options.horizon or max(2, round(_mean_length(retained)))
-    shared = SharedParameters(curriculum, beliefs, groups, options.theta, horizon)
+    shared = SharedParameters(curriculum, beliefs, groups, options.theta, options.ready, horizon)
     tutor, tutor_engagement = tutor_of(shared, fitted.tutor, ours)
     judge, judge_engagement = judge_of(shared, harmless(fitted.judge), theirs)
     document = PreparedDocument(
