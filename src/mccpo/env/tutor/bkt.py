@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
-from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.env.tutor.state import Lesson, Progress, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
 from mccpo.policy import check_probability
 
