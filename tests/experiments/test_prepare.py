@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
+from mccpo.curriculum.lint import repaired
 from mccpo.env import PreparedJudge, PreparedTutor, make
 from mccpo.errors import InputError
-from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared, repaired
+from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared
 from mccpo.experiments.prepare.demand import demand_of
 from mccpo.experiments.prepare.engagement import engaged, engagement_of, first_answers, novelty_of
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled

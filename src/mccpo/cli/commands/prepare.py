@@ -75,7 +75,7 @@ def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
 def _stated(path: Path) -> RawGraph:
     """A graph from its file; faults are repaired, and that is said."""
     from mccpo.curriculum import read_raw
-    from mccpo.experiments.prepare import repaired
+    from mccpo.curriculum.lint import repaired
 
     graph, removed = repaired(read_raw(path))
     if removed:

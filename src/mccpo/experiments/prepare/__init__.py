@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccpo.experiments.prepare.build import prepare, repaired
+    from mccpo.experiments.prepare.build import prepare
     from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
     from mccpo.experiments.prepare.document import LogOrigin, PreparedDocument
     from mccpo.experiments.prepare.options import PrepareOptions
@@ -20,7 +20,6 @@ __all__ = [
     "PreparedDocument",
     "check_folder",
     "prepare",
-    "repaired",
     "retained",
 ]
 
@@ -35,7 +34,6 @@ _HOMES = {
     "PreparedDocument": "document",
     "check_folder": "prepared",
     "prepare": "build",
-    "repaired": "build",
     "retained": "datasets",
 }
 

@@ -15,7 +15,6 @@ import polars as pl
 from jaxtyping import Float
 
 from mccpo.curriculum import Curriculum, RawGraph
-from mccpo.curriculum.lint import Removal, repair
 from mccpo.env import EVERYONE
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.demand import demand_of
@@ -37,13 +36,6 @@ from mccpo.mastery.fitting import FitSettings
 from mccpo.mastery.tables import responses_of
 
 FEWEST_LEARNERS = 4
-
-
-def repaired(raw: RawGraph) -> tuple[RawGraph, tuple[Removal, ...]]:
-    """A graph without its faults, and what had to go; a demand that nobody stated stays unstated."""
-    curriculum, removed = repair(raw)
-    rows = (replace(row, demand=raw.demand.get(row.name)) for row in curriculum.to_raw().rows)
-    return RawGraph(tuple(rows), raw.source).labelled_as(raw), removed
 
 
 def prepare(
@@ -136,8 +128,7 @@ def _coded(responses: Responses, curriculum: Curriculum) -> Responses:
 def _with_demand(graph: RawGraph, curriculum: Curriculum, demand: Float[np.ndarray, " concepts"]) -> RawGraph:
     demands = {name: round(float(value), 6) for name, value in zip(curriculum.concepts, demand, strict=True)}
     demands |= graph.demand  # a graph that says itself what its concepts ask keeps that
-    rows = (replace(row, demand=demands[row.name]) for row in curriculum.to_raw().rows)
-    return RawGraph(tuple(rows), graph.source).labelled_as(graph)
+    return replace(curriculum.to_raw(), source=graph.source).stating(demands).labelled_as(graph)
 
 
 def _graph_summary(graph: RawGraph, curriculum: Curriculum) -> GraphSummary:
