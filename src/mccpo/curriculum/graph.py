@@ -146,6 +146,15 @@ class Curriculum:
         """
         return gate.joint_chance(self._padded, K, doubt)
 
+    def enough(self, confidence: Any, doubt: Any = 0.0) -> Any:
+        """The chance of each concept that opens what needs it at a `confidence`, once its fellows have theirs too.
+
+        Where a concept is needed together with others, all n of them must have the n-th root of the confidence; with
+        a `doubt`, as much more as leaves that of their odds.
+        """
+        share = confidence ** (1 / self.most_needed_with)
+        return share / (1 - doubt * (1 - share))
+
     @cached_property
     def most_needed_with(self) -> npt.NDArray[np.int64]:
         """For each concept, the most prerequisites that anything which needs it has; 1 where nothing needs it."""

@@ -242,8 +242,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
         """The K of each concept that opens what needs it, once its other prerequisites have theirs."""
         if self.confidence is None:
             return self.each(self.theta)
-        share = self.each(self.confidence) ** (1 / jnp.asarray(self.curriculum.most_needed_with, jnp.float32))
-        return share / (1 - self.each(self.doubt) * (1 - share))  # at which what is left of its odds states this share
+        enough: Float[Array, " concepts"] = self.curriculum.enough(self.each(self.confidence), self.each(self.doubt))
+        return enough
 
     def case_features(self, state: TutorState[LatentT]) -> tuple[Float[Array, " concepts"], ...]:
         """What a policy sees of the learner's case: some numbers for each concept, between the ready mask and t/T."""

@@ -8,6 +8,9 @@ from mccpo.curriculum import check_confidence, check_theta
 from mccpo.errors import InputError
 from mccpo.logs import MINIMUM, MOST
 
+FEWEST_LEARNERS = 10
+"""Five in each half. What fewer than that know and learn cannot be told from chance."""
+
 
 @dataclass(frozen=True)
 class PrepareOptions:
@@ -35,7 +38,7 @@ class PrepareOptions:
         check_theta(self.theta)
         if self.ready is not None:
             check_confidence(self.ready)
-        for name in ("minimum", "episodes", "horizon", "restarts"):
+        for name, least in (("minimum", 1), ("episodes", FEWEST_LEARNERS), ("horizon", 1), ("restarts", 1)):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}", fix="give at least 1")
+            if value is not None and value < least:
+                raise InputError(f"{name} is {value}", fix=f"give at least {least}")

@@ -36,12 +36,13 @@ class Beliefs(NamedTuple):
 def beliefs_of(model: BKT, curriculum: Curriculum, responses: Responses) -> Beliefs:
     """The parameters of knowledge tracing, within bounds that keep lessons worth giving and answers worth hearing."""
     at = codes(model, curriculum.concepts)
+    model = model._replace(prior=np.clip(model.prior, _LEAST_K0, _MOST_K0))  # so that its odds are finite
 
     def held(values: Float[np.ndarray, " entries"], least: float, most: float) -> Float[np.ndarray, " concepts"]:
         return np.clip(values[at], least, most).astype(np.float32)
 
     return Beliefs(
-        K0=held(model.prior, _LEAST_K0, _MOST_K0),
+        K0=held(model.prior, 0.0, 1.0),
         eta=held(model.learn, _LEAST_RATE, _MOST_RATE),
         guess=held(model.guess, 0.0, _MOST_GUESS),
         slip=held(model.slip, 0.0, _MOST_GUESS),
