@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.cli.flags import ReadyFlag, confidence_of
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def prepare(
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
     group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
     theta: Annotated[float, Parameter(help="The mastery that opens the gate.")] = 0.7,
+    ready: ReadyFlag = None,
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
@@ -45,18 +47,21 @@ def prepare(
     """Make an environment of logs: curriculum, learners, demand and engagement as the data shows them.
 
     Half of the learners make the environment in which a policy is trained, by knowledge tracing. The other half make
-    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes.
+    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes. What is
+    doubtful is said on stderr, and kept in prepared.json as `warnings`.
     """
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
 
-    options = PrepareOptions(minimum, episodes, horizon, group, theta, restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, theta, confidence_of(ready), restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
-    stated = None if graph is None else _stated(graph)
+    stated, repairs = (None, []) if graph is None else _stated(graph)
     table, origin = _table(logs, flags)
-    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin)
+    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin).warned(repairs)
     prepared.write(out)
+    for line in prepared.document.warnings:
+        note(f"warning: {line}")
     result = {"prepared": str(out), **prepared.document.as_json()}
     emit(result, as_json=json, text=lambda: "\n".join(_text(out, prepared.document)))
 
@@ -72,23 +77,28 @@ def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
     return read.table, LogOrigin(logs.name, flags.format, read.account)
 
 
-def _stated(path: Path) -> RawGraph:
-    """A graph from its file; faults are repaired, and that is said."""
+def _stated(path: Path) -> tuple[RawGraph, list[str]]:
+    """A graph from its file, and what to say of the faults that were repaired."""
     from mccpo.curriculum import read_raw
-    from mccpo.experiments.prepare import repaired
+    from mccpo.curriculum.lint import repaired
+    from mccpo.experiments.prepare import refuse_no_edges
 
     graph, removed = repaired(read_raw(path))
-    if removed:
-        note(f"{path}: {len(removed)} faults repaired, the first at {removed[0].where} ({removed[0].why})")
-    return graph
+    refuse_no_edges(graph)  # before the logs are read, which may take minutes
+    if not removed:
+        return graph, []
+    what = f"{path}: {len(removed)} faults repaired, the first at {removed[0].where} ({removed[0].why})"
+    return graph, [f"{what}; `mccpo curriculum check {path}` lists all"]
 
 
 def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
     from mccpo.curriculum.derive import learn_graph
     from mccpo.logs import responses_by_concept
 
-    note("no --graph is given: it is learnt from the responses, and labelled as derived")
-    return learn_graph(responses_by_concept(table), origin=logs.name).graph
+    graph = learn_graph(responses_by_concept(table), origin=logs.name).graph
+    if graph.edges:  # otherwise it is refused, and that alone is said
+        note("no --graph is given: it is learnt from the responses, and labelled as derived")
+    return graph
 
 
 def _members(path: Path) -> dict[str, str]:
