@@ -51,13 +51,14 @@ class Forked:
 
 
 @contextmanager
-def forked(*tokens, before="", **variables):
-    """The process of a call of `mccpo`, which is gone afterwards; `before` is done in it first."""
+def forked(*tokens, before="", folder=None, **variables):
+    """The process of a call of `mccpo` in a folder, which is gone afterwards; `before` is done in it first."""
     with tempfile.NamedTemporaryFile() as told:
         read, write = FORKING.Pipe(duplex=False)
-        own = {"out": write, "err": told.name, "folder": str(Path.cwd()), "environ": {**os.environ, **variables}}
+        streams = {"out": write, "err": told.name}
+        place = {"folder": str(folder or Path.cwd()), "environ": {**os.environ, **variables}}
         call = {"before": before, "tokens": [str(token) for token in tokens]}
-        process = FORKING.Process(target=exec, args=(CALL, own | call))
+        process = FORKING.Process(target=exec, args=(CALL, streams | place | call), daemon=True)
         process.start()
         write.close()  # the process has its own
         with read, os.fdopen(os.dup(read.fileno())) as out:

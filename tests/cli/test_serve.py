@@ -225,14 +225,6 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
     assert "MCCPO_SEEDS" not in options["env"]
 
 
-def test_jax_and_its_company_stay_at_home():
-    code = (
-        "import sys, mccpo.serve.pages, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
-        "print({'jax', 'equinox', 'polars', 'matplotlib', 'scipy'} & set(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
-
-
 def test_keys_are_created_listed_revoked_and_asked_for(capsys):
     assert main(["keys", "create", "--role", "client", "--tenant", "north", "--label", "the app"]) == 0
     created = capsys.readouterr()
