@@ -18,6 +18,7 @@ from mccpo.methods import NeuralPlan, Sizes
 GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
 ROOT = Path(__file__).parents[2]
 QUICK = ["--minimum", "6", "--restarts", "1"]
+BY_THETA = ["--ready", "theta"]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def logs():
     ]
     pl.DataFrame(rows).with_columns(group_class=pl.col("learner").str.slice(2, 1)).write_parquet("logs.parquet")
     Path("graph.csv").write_text(GRAPH)
-    return ["prepare", "logs.parquet", "--graph", "graph.csv", *QUICK]
+    return ["prepare", "logs.parquet", "--graph", "graph.csv", *QUICK, *BY_THETA]
 
 
 def refusal(capsys, *tokens):
@@ -47,6 +48,26 @@ def refusal(capsys, *tokens):
     assert said.out == ""
     assert said.err.count("\n") == 1
     return said.err
+
+
+def test_a_gate_asks_for_confidence_unless_theta_is_named(logs, capsys):
+    plain = logs[: -len(BY_THETA)]
+    said = refusal(capsys, *plain, "--out", "made")  # these learners answer by chance: nothing they say makes sure
+    assert "even where every answer is right (ready 0.95); lower --ready, or raise --horizon" in said
+    assert not Path("made").exists()
+    assert main([*plain, "--ready", "0.6", "--out", "sure"]) == 0
+    env, judge = make("sure"), make("sure/judge.json")
+    assert env.confidence == judge.confidence == 0.6
+    assert np.array_equal(env.doubt, judge.doubt)
+    assert (np.asarray(env.doubt) > 0).all()
+    for flags in (["--theta", "0.7"], BY_THETA):
+        assert main([*plain, *flags, "--out", "plain"]) == 0
+        assert make("plain").confidence is None
+
+
+@pytest.mark.parametrize("wrong", ["1", "0", "-0.5", "often"])
+def test_a_confidence_that_is_none_is_refused(logs, capsys, wrong):
+    assert "--ready is " in refusal(capsys, *logs[: -len(BY_THETA)], f"--ready={wrong}", "--out", "made")
 
 
 def test_prepare_tells_what_it_made(logs, capsys):

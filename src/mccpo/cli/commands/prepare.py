@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
-from mccpo.cli.flags import ReadyFlag, confidence_of
+from mccpo.cli.flags import confidence_of
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from mccpo.curriculum import RawGraph
     from mccpo.experiments.prepare import LogOrigin, PreparedDocument
+
+
+THETA, CONFIDENCE = 0.7, 0.95
 
 
 def prepare(
@@ -38,8 +41,17 @@ def prepare(
     episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
     group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
-    theta: Annotated[float, Parameter(help="The mastery that opens the gate.")] = 0.7,
-    ready: ReadyFlag = None,
+    theta: Annotated[
+        float | None,
+        Parameter(help="The mastery of each prerequisite that opens the gate, as in the paper: in place of --ready."),
+    ] = None,
+    ready: Annotated[
+        str | None,
+        Parameter(
+            help="The least chance that a learner is ready which opens the gate; 'theta' for the paper's gate. 0.95 by "
+            "default, unless --theta is given."
+        ),
+    ] = None,
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
@@ -53,7 +65,7 @@ def prepare(
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
 
-    options = PrepareOptions(minimum, episodes, horizon, group, theta, confidence_of(ready), restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
     stated, repairs = (None, []) if graph is None else _stated(graph)
@@ -64,6 +76,13 @@ def prepare(
         note(f"warning: {line}")
     result = {"prepared": str(out), **prepared.document.as_json()}
     emit(result, as_json=json, text=lambda: "\n".join(_text(out, prepared.document)))
+
+
+def _gate(theta: float | None, ready: str | None) -> tuple[float, float | None]:
+    """θ, and the confidence where it is that which opens the gate."""
+    if ready is None and theta is None:
+        return THETA, CONFIDENCE
+    return THETA if theta is None else theta, confidence_of(ready)
 
 
 def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
