@@ -157,6 +157,12 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
         )
     demand = document.demand
     yield f"demand    {demand.least:.2f} to {demand.most:.2f}, the mean of {', '.join(demand.mean_of)}"
+    if (gate := document.calibration) is not None:
+        yield (
+            f"gate      at {document.options.ready:g}: where it calls a concept mastered, {gate.right:.1%} of "
+            f"{gate.answers:,} held-out answers are right, {gate.said:.1%} was said"
+        )
+        yield f"{'':<10}stricter for {gate.stricter} of {len(gate.concepts)} concepts, as these answers ask"
     if len(document.groups) > 1:
         yield "groups    " + ", ".join(f"{group.name} {group.share:.0%}" for group in document.groups)
     yield f"next: mccpo compare {out}"

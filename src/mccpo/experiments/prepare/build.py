@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from mccpo.curriculum import Curriculum, RawGraph
 from mccpo.env import EVERYONE
+from mccpo.experiments.prepare.calibration import calibrate
 from mccpo.experiments.prepare.checks import (
     environment_warnings,
     graph_warnings,
@@ -80,7 +81,10 @@ def prepare(
     demand, mean_of = demand_of(apart(retained), curriculum.concepts)
     graph = _with_demand(graph, curriculum, demand)
     curriculum = Curriculum.from_raw(graph)
-    beliefs = beliefs_of(fitted.tutor, curriculum, ours)
+    beliefs, calibration = beliefs_of(fitted.tutor, curriculum, ours), None
+    if options.ready is not None and models is fit_halves:  # models of another make say nothing of single answers
+        doubt, calibration = calibrate(ours, curriculum, beliefs.doubt.astype(float), options.ready, settings)
+        beliefs = beliefs._replace(doubt=doubt.astype(np.float32))
     groups = EVERYONE if labels is None else groups_of(labels, ours, settings, beliefs.K0, beliefs.eta)
     shared = SharedParameters(curriculum, beliefs, groups, options.theta, options.ready, chosen.horizon)
     refuse_closed_gate(reach := gate_reach(shared))
@@ -103,7 +107,8 @@ def prepare(
         demand=DemandSummary(mean_of, float(tutor.demand.min()), float(tutor.demand.max())),
         models=fitted.report,
         held_out=losses,
-        warnings=(*chosen.warnings, *environment_warnings(episodes.episodes, reach, losses, tutor.gamma)),
+        calibration=calibration,
+        warnings=(*chosen.warnings, *environment_warnings(episodes.episodes, reach, losses, tutor.gamma, calibration)),
     )
     return Prepared(graph, tutor, judge, fitted.tutor, fitted.judge, retained, document)
 

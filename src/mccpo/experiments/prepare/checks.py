@@ -15,6 +15,7 @@ from mccpo.curriculum import DEFAULT_DEMAND, Curriculum, RawGraph
 from mccpo.curriculum.lint import near_duplicates
 from mccpo.env import PreparedTutor
 from mccpo.errors import InputError
+from mccpo.experiments.prepare.calibration import GateCalibration
 from mccpo.experiments.prepare.events import alike_names, concepts_in
 from mccpo.experiments.prepare.gate_reach import GateReach
 from mccpo.experiments.prepare.held_out import HeldOutLosses
@@ -125,7 +126,9 @@ def _name_warnings(table: pl.DataFrame, graph: RawGraph, curriculum: Curriculum)
         )
 
 
-def environment_warnings(learners: int, reach: GateReach, losses: HeldOutLosses, gamma: float) -> Iterator[str]:
+def environment_warnings(
+    learners: int, reach: GateReach, losses: HeldOutLosses, gamma: float, calibration: GateCalibration | None = None
+) -> Iterator[str]:
     """What is doubtful about the environments that were made."""
     if learners < FEW_LEARNERS:
         yield (
@@ -133,6 +136,12 @@ def environment_warnings(learners: int, reach: GateReach, losses: HeldOutLosses,
             "concepts than from its own answers; lower --minimum, or give more logs"
         )
     yield from _gate_warnings(reach)
+    if calibration is not None and calibration.contradicted:
+        yield (
+            f"of {len(calibration.contradicted)} concepts that the gate calls mastered, such as "
+            f"{calibration.contradicted[0]!r}, held-out learners answer fewer right than the model says; check what is "
+            "taught under that name"
+        )
     for model, loss in (("knowledge tracing", losses.tutor), ("the judge's model", losses.judge)):
         # A warning, not a refusal: of few learners this may be chance, and of many a constant may be the truth.
         if loss.log_loss >= loss.constant:
