@@ -97,7 +97,7 @@ def test_flags_reach_what_is_made(logs, capsys):
     assert main([*logs, *flags, "--out", "made", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["choices"] == {
-        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "ready": None,
+        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "ready": None, "robust": False,
         "restarts": 1, "seed": 3,
     }  # fmt: skip
     env = make("made")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -17,6 +18,7 @@ from mccpo.experiments.prepare.demand import demand_of
 from mccpo.experiments.prepare.engagement import engaged, engagement_of, first_answers, novelty_of
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
 from mccpo.experiments.prepare.parameters import C2_SHARE, C4_SHARE
+from mccpo.experiments.prepare.resampling import RESAMPLES
 from mccpo.logs import ReadOptions, load, read_table
 from mccpo.mastery import BKT, PFA, Responses, read_model
 from mccpo.mastery.fitting import FitSettings
@@ -24,8 +26,8 @@ from mccpo.mastery.tables import responses_of
 
 CHAIN = RawGraph((RawConcept("c", ("b",)), RawConcept("b", ("a",)), RawConcept("a"), RawConcept("unmet")))
 FILES = {
-    "curriculum.json", "tutor.json", "judge.json", "learner.json", "judge-learner.json", "episodes.parquet",
-    "prepared.json",
+    "curriculum.json", "tutor.json", "judge.json", "judge-others.json", "learner.json", "judge-learner.json",
+    "episodes.parquet", "prepared.json",
 }  # fmt: skip
 CHOICES = PrepareOptions(minimum=6, restarts=2)
 
@@ -386,3 +388,15 @@ class TestRefusals:
 
     def test_a_horizon_of_ones_own(self, table):
         assert prepare(table, CHAIN, PrepareOptions(minimum=6, restarts=1, horizon=5)).tutor.horizon == 5
+
+
+def test_other_people_of_the_same_kind_judge_too_and_training_can_draw_from_resamples(table, found):
+    assert found.tutor.population is None
+    assert found.others.population.members == 1
+    np.testing.assert_array_equal(found.others.K0, found.tutor.K0)  # the tutor believes what it believed
+    assert not np.allclose(found.others.population.K0[0], found.tutor.K0)
+    robust, again = (prepare(table, CHAIN, replace(CHOICES, robust=True)).tutor for _ in range(2))
+    assert robust.population.members == RESAMPLES
+    assert (robust.population.K0.std(axis=0)[:3] > 0).all()  # the last is met by nobody
+    np.testing.assert_array_equal(robust.population.K0, again.population.K0)
+    np.testing.assert_array_equal(robust.K0, found.tutor.K0)

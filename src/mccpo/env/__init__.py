@@ -1,7 +1,7 @@
 """The CMDP: its contract, the registry and the environments."""
 
 from mccpo.env.autoreset import AutoReset, autoreset_step
-from mccpo.env.building import JUDGE_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
+from mccpo.env.building import JUDGE_FILE, OTHERS_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
 from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.env.constraints import Constraints, check_budgets
@@ -25,6 +25,7 @@ from mccpo.env.tutor import (
     Estimated,
     Fractions,
     Group,
+    Population,
     PreparedJudge,
     PreparedTutor,
     RandomCurricula,
@@ -47,6 +48,7 @@ __all__ = [
     "FLOORS",
     "GROUPS",
     "JUDGE_FILE",
+    "OTHERS_FILE",
     "PRACTICE",
     "TUTOR_FILE",
     "Activity",
@@ -68,6 +70,7 @@ __all__ = [
     "Objective",
     "Observation",
     "ObservationField",
+    "Population",
     "PreparedJudge",
     "PreparedTutor",
     "RandomCurricula",

@@ -19,7 +19,7 @@ from mccpo.errors import InputError
 from mccpo.files import read_json
 from mccpo.policy import PER_CONCEPT
 
-TUTOR_FILE, JUDGE_FILE = "tutor.json", "judge.json"
+TUTOR_FILE, JUDGE_FILE, OTHERS_FILE = "tutor.json", "judge.json", "judge-others.json"
 """The files of a prepared folder that hold the environment to train in, and the one to judge by."""
 
 

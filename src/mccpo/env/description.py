@@ -10,7 +10,7 @@ import numpy as np
 from mccpo.curriculum import Curriculum, parse_json, render_json
 from mccpo.env.contract import Environment
 from mccpo.env.registry import entry_of
-from mccpo.env.tutor import Activity, Group
+from mccpo.env.tutor import Activity, Group, Population
 
 _ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "groups": Group}
 
@@ -25,6 +25,8 @@ def describe_environment(env: Environment[Any]) -> dict[str, Any]:
         del values["confidence"]  # θ opens the gate, as it did before there was another way
     if not np.any(values.get("doubt", 1.0)):
         del values["doubt"]
+    if values.get("population", 0) is None:
+        del values["population"]  # learners are as the tutor believes
     return values
 
 
@@ -40,6 +42,8 @@ def decode(name: str, value: Any) -> Any:
 def _encode(value: Any) -> Any:
     if isinstance(value, Curriculum):
         return json.loads(render_json(value.to_raw()))
+    if isinstance(value, Population):
+        return value.as_json()
     if isinstance(value, tuple):
         return [entry._asdict() if isinstance(entry, Activity | Group) else entry for entry in value]
     return value

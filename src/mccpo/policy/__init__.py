@@ -9,7 +9,7 @@ array([0.5, 0. , 0.5])
 """
 
 from mccpo.policy.activities import ACTIVITIES, PRACTICE, Activity, action_names, chosen_activities, offered
-from mccpo.policy.arrays import namespace
+from mccpo.policy.arrays import Array, namespace
 from mccpo.policy.checks import (
     PER_CONCEPT,
     PerConcept,
@@ -39,6 +39,7 @@ __all__ = [
     "PRACTICE",
     "REFUSAL",
     "Activity",
+    "Array",
     "Costs",
     "Features",
     "Filter",

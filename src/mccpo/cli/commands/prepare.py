@@ -52,6 +52,12 @@ def prepare(
             "default, unless --theta is given."
         ),
     ] = None,
+    robust: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Draw the learners to train with from eight models, each fitted to resampled learners."
+        ),
+    ] = False,
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
@@ -65,7 +71,7 @@ def prepare(
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
 
-    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), robust, restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
     stated, repairs = (None, []) if graph is None else _stated(graph)

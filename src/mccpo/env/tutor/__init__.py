@@ -8,6 +8,7 @@ from mccpo.env.tutor.families import RandomCurricula
 from mccpo.env.tutor.fractions import Fractions, fractions_curriculum
 from mccpo.env.tutor.gating import with_gate_of
 from mccpo.env.tutor.goal import TutorGoal
+from mccpo.env.tutor.population import Population
 from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
 from mccpo.env.tutor.state import Lesson, Progress, TutorState
@@ -25,6 +26,7 @@ __all__ = [
     "Group",
     "Latent",
     "Lesson",
+    "Population",
     "PreparedJudge",
     "PreparedTutor",
     "Progress",

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
+from mccpo.env.tutor.population import Population, as_population, check_population
 from mccpo.env.tutor.state import Lesson, Progress, TutorState
 from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
@@ -53,10 +54,19 @@ def check_groups(groups: tuple[Group, ...]) -> None:
 
 
 class Latent(NamedTuple):
-    """What no tutor sees: which concepts the learner has mastered in truth, and its group."""
+    """What no tutor sees: which concepts the learner has mastered in truth, its group, its member of a population."""
 
     mastered: Bool[Array, " concepts"]
     group: Int[Array, ""]
+    member: Int[Array, ""] | None = None
+
+
+class _True(NamedTuple):
+    """What is true of a learner in a lesson: the rate of learning, and the chances of answers."""
+
+    rate: Float[Array, ""]
+    guess: Float[Array, ""]
+    slip: Float[Array, ""]
 
 
 def posterior(
@@ -99,6 +109,9 @@ class TutorBKT(Tutoring[Latent]):
     posterior is K on average. Priced by the change of K that the answer brings (`costs_on="realised"`), every wrong
     answer is dear, whatever is taught, and a concept long known the cheapest of all: the budgets would then reward the
     very tutor they are meant to stop.
+
+    With a `population`, learners are drawn from sets of parameters of their own (`Population`), and the tutor goes on
+    believing its K0, eta, guess and slip. So a policy meets learners who are not what its tutor takes them for.
     """
 
     name: ClassVar[str] = "tutor-15-bkt"
@@ -107,8 +120,11 @@ class TutorBKT(Tutoring[Latent]):
 
     groups: tuple[Group, ...] = eqx.field(static=True, default=GROUPS, converter=tuple)
     costs_on: Literal["expected", "realised"] = eqx.field(static=True, default="expected")
+    population: Population | None = eqx.field(default=None, converter=as_population)
 
     def __check_init__(self) -> None:
+        if self.population is not None:
+            check_population(self.population, len(self.curriculum))
         if self.costs_on not in ("expected", "realised"):
             raise InputError(f"costs_on is {self.costs_on!r}", fix="choose from expected, realised")
         check_groups(self.groups)
@@ -135,20 +151,26 @@ class TutorBKT(Tutoring[Latent]):
         return (1 - root) / (1 + root)
 
     def latent(self, key: PRNGKeyArray) -> Latent:
-        draw = jax.random.uniform(key, (1 + len(self.curriculum),))
+        concepts = len(self.curriculum)
+        draw = jax.random.uniform(key, (concepts + (1 if self.population is None else 2),))
         bounds = jnp.cumsum(jnp.array([group.share for group in self.groups]))
         group = jnp.sum(draw[0] >= bounds[:-1])  # not the last bound, which rounding can leave short of 1
-        K0 = self.each(self.K0) * jnp.array([group.K0 for group in self.groups])[group]
-        return Latent(mastered=draw[1:] < K0, group=group.astype(jnp.int32))
+        start, member = self.each(self.K0), None
+        if self.population is not None:
+            member = jnp.floor(draw[-1] * self.population.members).astype(jnp.int32)
+            start = jnp.asarray(self.population.K0)[member]
+        K0 = start * jnp.array([group.K0 for group in self.groups])[group]
+        return Latent(draw[1 : concepts + 1] < K0, group.astype(jnp.int32), member)
 
     def teach(self, key: PRNGKeyArray, state: TutorState[Latent], lesson: Lesson) -> Progress[Latent]:
         answer, learning = jax.random.uniform(key, (2,))
-        mastered, group = state.latent
+        mastered, group, member = state.latent
         guess, slip = self.each(self.guess)[lesson.concept], self.each(self.slip)[lesson.concept]
-        correct = answer < jnp.where(mastered[lesson.concept], 1 - slip, guess)
+        true = self._true_of(member, lesson)
+        correct = answer < jnp.where(mastered[lesson.concept], 1 - true.slip, true.guess)
         K = posterior(lesson.K, correct, guess, slip)
         ready = self.prerequisites_hold(mastered, lesson.concept)
-        eta = lesson.rate * jnp.array([group.eta for group in self.groups])[group]
+        eta = true.rate * jnp.array([group.eta for group in self.groups])[group]
         chance = self.slowed(eta, ready)
         learns = learning < chance
         rate = self.slowed(lesson.rate, lesson.ready)
@@ -159,15 +181,27 @@ class TutorBKT(Tutoring[Latent]):
             learnt=jnp.where(mastered[lesson.concept], 0.0, jnp.minimum(chance, 1.0)),
             felt=lesson.K,
             correct=correct,
-            latent=Latent(mastered | (lesson.taught & learns), group),
+            latent=Latent(mastered | (lesson.taught & learns), group, member),
         )
+
+    def _true_of(self, member: Int[Array, ""] | None, lesson: Lesson) -> _True:
+        """What is true of a learner in a lesson; what the tutor believes, where all learners are as it believes."""
+        at = lesson.concept
+        if self.population is None or member is None:
+            return _True(lesson.rate, self.each(self.guess)[at], self.each(self.slip)[at])
+        own = Population(*(jnp.asarray(values)[member, at] for values in self.population))
+        return _True(own.eta * lesson.intensity, own.guess, own.slip)
 
     def knows(self, state: TutorState[Latent]) -> Bool[Array, concepts * batch]:
         return state.latent.mastered
 
     @property
     def gain_bound(self) -> float:
-        return float(min(super().gain_bound * max(group.eta for group in self.groups), 1.0))
+        fastest = super().gain_bound
+        if self.population is not None:
+            steepest = max((activity.gain for activity in self.activities), default=1.0)
+            fastest = max(fastest, float(np.max(self.population.eta)) * steepest)
+        return float(min(fastest * max(group.eta for group in self.groups), 1.0))
 
     def truly_ready(self, state: TutorState[Latent]) -> Bool[Array, " actions"]:
         return self._over_activities(self.curriculum.ready(state.latent.mastered.astype(jnp.float32), self.theta))

@@ -27,4 +27,6 @@ def cut(env: TutoringT, concepts: int) -> TutoringT:
     places = [env.curriculum.index(name) for name in curriculum.concepts]
     values = {name: getattr(env, name) for name in known if name not in ("curriculum_seed", "concepts")}
     own = {name: np.asarray(values[name])[places] for name in PER_CONCEPT if np.ndim(values.get(name, 0.0))}
+    if (population := values.get("population")) is not None:
+        own["population"] = population.of_concepts(places)
     return type(env)(**values | own | {"curriculum": curriculum})

@@ -39,7 +39,7 @@ class Lesson(NamedTuple):
 
     - `concept`: its position; `taught`: the same as a mask, all false for the no-op.
     - `K`: its mastery beforehand; `ready`: whether its prerequisites' mastery lets it be taught.
-    - `rate`: the learning rate of the activity, η times its gain, for a concept that is ready.
+    - `rate`: the learning rate of the activity, η times its gain, for a concept that is ready; `intensity`: that gain.
     """
 
     concept: Int[Array, ""]
@@ -47,6 +47,7 @@ class Lesson(NamedTuple):
     K: Float[Array, ""]
     ready: Bool[Array, ""]
     rate: Float[Array, ""]
+    intensity: Float[Array, ""]
 
 
 class Progress(NamedTuple, Generic[LatentT]):

@@ -330,12 +330,14 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def _lesson(self, state: TutorState[LatentT], choice: Int[Array, ""], acts: Bool[Array, ""]) -> Lesson:
         concept, activity = choice // len(self._activities), choice % len(self._activities)
+        intensity = jnp.array([entry.gain for entry in self._activities])[activity]
         return Lesson(
             concept=concept,
             taught=acts & (jnp.arange(len(self.curriculum)) == concept),
             K=state.K[concept],
             ready=self.concept_ready(state, concept),
-            rate=self.each(self.eta)[concept] * jnp.array([entry.gain for entry in self._activities])[activity],
+            rate=self.each(self.eta)[concept] * intensity,
+            intensity=intensity,
         )
 
     def _signals(

@@ -41,6 +41,7 @@ from mccpo.experiments.prepare.learners import FitModels, fit_halves, groups_of,
 from mccpo.experiments.prepare.options import PrepareOptions
 from mccpo.experiments.prepare.parameters import SharedParameters, beliefs_of, judge_of, tutor_of
 from mccpo.experiments.prepare.prepared import Prepared
+from mccpo.experiments.prepare.resampling import population_of, resampled, with_population
 from mccpo.mastery import Responses
 from mccpo.mastery.fitting import FitSettings
 from mccpo.mastery.tables import responses_of
@@ -89,6 +90,9 @@ def prepare(
     shared = SharedParameters(curriculum, beliefs, groups, options.theta, options.ready, chosen.horizon)
     refuse_closed_gate(reach := gate_reach(shared))
     tutor, tutor_engagement = tutor_of(shared, fitted.tutor, ours)
+    others = with_population(tutor, population_of([fitted.others], curriculum))
+    if options.robust:
+        tutor = with_population(tutor, resampled(ours, curriculum, settings))
     judge, judge_engagement = judge_of(shared, harmless(fitted.judge), theirs)
     # The judge as it was fitted: that no answer harms its learners is our choice, and does not make it predict worse.
     losses = HeldOutLosses(held_out(fitted.tutor, ours, theirs), held_out(fitted.judge, theirs, ours))
@@ -110,7 +114,7 @@ def prepare(
         calibration=calibration,
         warnings=(*chosen.warnings, *environment_warnings(episodes.episodes, reach, losses, tutor.gamma, calibration)),
     )
-    return Prepared(graph, tutor, judge, fitted.tutor, fitted.judge, retained, document)
+    return Prepared(graph, tutor, judge, others, fitted.tutor, fitted.judge, retained, document)
 
 
 def _choose_events(

@@ -117,26 +117,35 @@ def _from_samples(sequences: Responses) -> FitModels:
 
     def models(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
         # Those whose pace the judge has are others than those whose pace the tutor has, as with all that is fitted.
-        tracing, factors = (
-            fit(name, as_learners(half, np.zeros(half.rows, np.int32), ("any",)), settings).model
-            for name, half in zip(("bkt", "pfa"), halves(sequences, settings.seed), strict=True)
+        mine, yours = (
+            as_learners(half, np.zeros(half.rows, np.int32), ("any",)) for half in halves(sequences, settings.seed)
+        )
+        tracing, factors, others = (
+            fit(name, half, settings).model for name, half in (("bkt", mine), ("pfa", yours), ("bkt", yours))
         )
         assert isinstance(tracing, BKT)
         assert isinstance(factors, PFA)
-        learn_, guess, slip = (float(values[-1]) for values in (tracing.learn, tracing.guess, tracing.slip))
-        size = len(ours.concepts) + 1
-        chance = [_filled(first_answers(half)) for half in (ours, theirs)]
-        known = np.clip((chance[0] - guess) / (1 - slip - guess), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
-        learnt, guessed, slipped = (np.full(size, value) for value in (learn_, guess, slip))
-        sure = np.clip(chance[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
-        success, failure = (np.full(size, float(values[-1])) for values in (factors.success, factors.failure))
+        assert isinstance(others, BKT)
+        first = [_filled(first_answers(half)) for half in (ours, theirs)]
+        sure = np.clip(first[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+        success, failure = (np.full(len(sure), float(values[-1])) for values in (factors.success, factors.failure))
+        learn, guess, slip = (float(values[-1]) for values in (tracing.learn, tracing.guess, tracing.slip))
         return LearnerModels(
-            BKT(known, learnt, guessed, slipped, ours.concepts),
+            _started(tracing, first[0], ours.concepts),
             PFA(np.log(sure / (1 - sure)), success, failure, factors.decay, ours.concepts),
-            SamplesReport(learn_, guess, slip, factors.decay),
+            _started(others, first[1], theirs.concepts),
+            SamplesReport(learn, guess, slip, factors.decay),
         )
 
     return models
+
+
+def _started(pace: BKT, first: np.ndarray, concepts: tuple[str, ...]) -> BKT:
+    """Knowledge tracing with one pace for all exercises, and a start of each by its right first answers."""
+    learn, guess, slip = (float(values[-1]) for values in (pace.learn, pace.guess, pace.slip))
+    known = np.clip((first - guess) / (1 - slip - guess), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    learnt, guessed, slipped = (np.full(len(first), value) for value in (learn, guess, slip))
+    return BKT(known, learnt, guessed, slipped, concepts)
 
 
 def _filled(chance: Any) -> Any:

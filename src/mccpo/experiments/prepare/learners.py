@@ -43,10 +43,14 @@ class HalvesReport(NamedTuple):
 
 
 class LearnerModels(NamedTuple):
-    """The model of the learners to train with, that of the learners to judge by, and how the fits went."""
+    """The model of the learners to train with, those of the learners to judge by, and how the fits went.
+
+    `judge` is of another kind than `tutor`, and `others` of the same kind; both are of other people.
+    """
 
     tutor: BKT
     judge: PFA
+    others: BKT
     report: ModelsReport
 
 
@@ -63,12 +67,14 @@ def halves(responses: Responses, seed: int) -> tuple[Responses, Responses]:
 
 
 def fit_halves(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
-    """Knowledge tracing of one half and performance factors of the other, concept by concept."""
+    """Knowledge tracing of one half, performance factors and knowledge tracing of the other, concept by concept."""
     tutor, tracing = fit("bkt", ours, settings)
     judge, factors = fit("pfa", theirs, settings)
+    others = fit("bkt", theirs, settings).model
     assert isinstance(tutor, BKT)
     assert isinstance(judge, PFA)
-    return LearnerModels(pooled(tutor, ours), judge, HalvesReport(tracing, factors))
+    assert isinstance(others, BKT)
+    return LearnerModels(pooled(tutor, ours), judge, pooled(others, theirs), HalvesReport(tracing, factors))
 
 
 def pooled(model: BKT, responses: Responses) -> BKT:

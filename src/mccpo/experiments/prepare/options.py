@@ -22,6 +22,7 @@ class PrepareOptions:
     - `horizon`: of the environment; the mean length of the episodes where it is None.
     - `group`: the group column by which learners are told apart.
     - `theta`: the mastery that opens the gate; `ready`: the least chance that a learner is ready that opens it instead.
+    - `robust`: whether learners to train with are drawn from models of resampled learners, not from one model.
     - `restarts`, `seed`: of the fits, of the sample of episodes and of the split.
     """
 
@@ -31,6 +32,7 @@ class PrepareOptions:
     group: str | None = None
     theta: float = 0.7
     ready: float | None = None
+    robust: bool = False
     restarts: int = 5
     seed: int = 0
 

@@ -33,21 +33,29 @@ class Beliefs(NamedTuple):
     doubt: Float[np.ndarray, " concepts"]
 
 
-def beliefs_of(model: BKT, curriculum: Curriculum, responses: Responses) -> Beliefs:
+class HeldParameters(NamedTuple):
     """The parameters of knowledge tracing, within bounds that keep lessons worth giving and answers worth hearing."""
+
+    K0: Float[np.ndarray, " concepts"]
+    eta: Float[np.ndarray, " concepts"]
+    guess: Float[np.ndarray, " concepts"]
+    slip: Float[np.ndarray, " concepts"]
+
+
+def held_parameters(model: BKT, curriculum: Curriculum) -> HeldParameters:
+    """The parameters of a model for the concepts of a curriculum."""
     at = codes(model, curriculum.concepts)
-    model = model._replace(prior=np.clip(model.prior, _LEAST_K0, _MOST_K0))  # so that its odds are finite
+    bounds = ((_LEAST_K0, _MOST_K0), (_LEAST_RATE, _MOST_RATE), (0.0, _MOST_GUESS), (0.0, _MOST_GUESS))
+    values = (model.prior, model.learn, model.guess, model.slip)
+    held = (np.clip(value[at], *bound).astype(np.float32) for value, bound in zip(values, bounds, strict=True))
+    return HeldParameters(*held)
 
-    def held(values: Float[np.ndarray, " entries"], least: float, most: float) -> Float[np.ndarray, " concepts"]:
-        return np.clip(values[at], least, most).astype(np.float32)
 
-    return Beliefs(
-        K0=held(model.prior, 0.0, 1.0),
-        eta=held(model.learn, _LEAST_RATE, _MOST_RATE),
-        guess=held(model.guess, 0.0, _MOST_GUESS),
-        slip=held(model.slip, 0.0, _MOST_GUESS),
-        doubt=held(doubt_of(model, responses), 0.0, 1.0),
-    )
+def beliefs_of(model: BKT, curriculum: Curriculum, responses: Responses) -> Beliefs:
+    """What the tutor believes: the parameters of knowledge tracing, and how far few learners leave them in doubt."""
+    finite = model._replace(prior=np.clip(model.prior, _LEAST_K0, _MOST_K0))  # so that its odds are
+    doubt = doubt_of(finite, responses)[codes(model, curriculum.concepts)].astype(np.float32)
+    return Beliefs(*held_parameters(model, curriculum), doubt)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 curriculum.json   the graph, with the demands found
 tutor.json        the environment to train in: `mccpo.make(folder)`
-judge.json        the one to judge by: `mccpo.make(folder/judge.json)`
+judge.json        the one to judge by, of another kind of learners: `mccpo.make(folder/judge.json)`
+judge-others.json another: learners of the tutor's kind, as other people are
 learner.json, judge-learner.json   the two models, as `mccpo fit-learner` writes them
 episodes.parquet  the retained episodes, as a canonical table
 prepared.json     where all of it comes from, and every number that was chosen or found
@@ -19,7 +20,7 @@ import polars as pl
 
 from mccpo import files
 from mccpo.curriculum import RawGraph, write_raw
-from mccpo.env import JUDGE_FILE, TUTOR_FILE, PreparedJudge, PreparedTutor, describe_environment
+from mccpo.env import JUDGE_FILE, OTHERS_FILE, TUTOR_FILE, PreparedJudge, PreparedTutor, describe_environment
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.document import PreparedDocument
 from mccpo.files import dump_json
@@ -37,6 +38,7 @@ class Prepared:
     graph: RawGraph
     tutor: PreparedTutor
     judge: PreparedJudge
+    others: PreparedTutor
     tutor_model: BKT
     judge_model: PFA
     episodes: pl.DataFrame
@@ -68,7 +70,7 @@ class Prepared:
         write_model(self.judge_model, folder / "judge-learner.json")
         tight = self.episodes.with_columns(encode(self.episodes[name]) for name in NAMES)
         write_table(tight, folder / "episodes.parquet")
-        for name, env in ((JUDGE_FILE, self.judge), (TUTOR_FILE, self.tutor)):
+        for name, env in ((JUDGE_FILE, self.judge), (OTHERS_FILE, self.others), (TUTOR_FILE, self.tutor)):
             described = {"environment": env.name, "parameters": describe_environment(env)}
             files.write_text(folder / name, dump_json(described, indent=1) + "\n")
         files.write_text(folder / DOCUMENT, dump_json(self.document.as_json(), indent=2) + "\n")
