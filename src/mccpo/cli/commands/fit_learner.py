@@ -26,8 +26,11 @@ def fit_learner(
     format: FormatFlag = None,
     map: MapFlag = None,
     model: Annotated[
-        Literal["bkt", "bkt-forget", "pfa", "ema"],
-        Parameter(help="Knowledge tracing, the same with forgetting, performance factors, or a moving average."),
+        Literal["bkt", "bkt-forget", "pfa", "ema", "elo", "best-lr"],
+        Parameter(
+            help="Knowledge tracing, the same with forgetting, performance factors, a moving average; and, of items "
+            "and the learner's whole history, abilities and difficulties, or the regression that predicts best."
+        ),
     ] = "bkt",
     observed: Annotated[
         Literal["correct", "signal"],
@@ -38,6 +41,7 @@ def fit_learner(
     held_out: Annotated[float, Parameter(help="The share of learners that the model is judged on.")] = 0.2,
     theta: Annotated[float, Parameter(help="The gate's threshold of mastery, at which calibration is shown.")] = 0.7,
     alpha: Annotated[float, Parameter(help="The step of the moving average.")] = 0.08,
+    ridge: Annotated[float, Parameter(help="How strongly elo and best-lr draw their weights to 0.")] = 1.0,
     out: Annotated[
         Path | None, Parameter(help=f"A folder for {LEARNER} and {DIAGNOSTICS}; nothing is written by default.")
     ] = None,
@@ -45,7 +49,8 @@ def fit_learner(
 ) -> None:
     """Fit a model of what learners know to logs, and show how well it predicts the answers of other learners.
 
-    Every concept has parameters of its own; one that the logs do not name gets the mean of the others.
+    Every concept has parameters of its own; one that the logs do not name gets the mean of the others. An item that is
+    new to elo or best-lr counts as a mean item of its concepts.
     """
     from mccpo.logs import read
     from mccpo.mastery import split_learners, write_model
@@ -54,7 +59,7 @@ def fit_learner(
 
     _check(theta, "--theta", "0.7")
     _check(held_out, "--held-out", "0.2")
-    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha)
+    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha, ridge=ridge)
     mapping = parse_pairs(map or [], "--map", str)
     responses = responses_of(read(logs, format, mapping or None), observed)
     training, held = split_learners(responses, held_out, seed)

@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import rankdata
 
+from mccpo.mastery.fitting.response_fits import predict_events
 from mccpo.mastery.fitting.trajectories import trajectories
 from mccpo.mastery.model import MasteryModel, Prediction
+from mccpo.mastery.response_model import ResponseModel
 from mccpo.mastery.responses import Responses
 
 BINS = 10
@@ -77,9 +79,9 @@ class Diagnostics:
         }
 
 
-def diagnose(model: MasteryModel, responses: Responses, theta: float = 0.7) -> Diagnostics:
+def diagnose(model: MasteryModel | ResponseModel, responses: Responses, theta: float = 0.7) -> Diagnostics:
     """AUC, log-loss, RMSE and calibration, overall and of those whose mastery is at least the gate's threshold θ."""
-    predicted, correct = by_event(trajectories(model, responses), responses)
+    predicted, correct = predicted_by_event(model, responses)
     chance = np.clip(predicted.correct, _CLOSEST, 1 - _CLOSEST)
     losses = -np.log(np.where(correct, chance, 1 - chance))
     bins = reliability(predicted.correct, correct)
@@ -96,9 +98,18 @@ def diagnose(model: MasteryModel, responses: Responses, theta: float = 0.7) -> D
     )
 
 
+def predicted_by_event(
+    model: MasteryModel | ResponseModel, responses: Responses
+) -> tuple[Prediction, Bool[np.ndarray, " events"]]:
+    """What is predicted of each event before its answer, and whether that is right."""
+    if isinstance(model, ResponseModel):
+        return predict_events(model, responses), responses.correct[responses.event_starts]
+    return by_event(trajectories(model, responses), responses)
+
+
 def by_event(predicted: Prediction, responses: Responses) -> tuple[Prediction, Bool[np.ndarray, " events"]]:
     """The mean of what is predicted of an event's concepts, and whether its answer is right."""
-    start = np.flatnonzero((np.diff(responses.event, prepend=-1) != 0) | (np.diff(responses.learner, prepend=-1) != 0))
+    start = responses.event_starts
     rows = np.diff(start, append=responses.rows)
     means = [np.add.reduceat(np.asarray(field), start) / rows for field in predicted]
     return Prediction(*means), responses.correct[start]
