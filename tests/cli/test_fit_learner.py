@@ -54,6 +54,19 @@ def test_every_model_as_text(logs, model, capsys):
     assert lines[1].split() == ["AUC", "log-loss", "RMSE", "ECE"]
     assert len(lines[2].split()) == 4
     assert lines[3].startswith("mastery at least 0.7")
+    assert lines[4].startswith("95 % with learners resampled: AUC 0.")
+    assert lines[5].startswith("a constant has a log-loss of 0.6")
+    assert lines[6].split()[:2] == ["predicted", "right"]
+
+
+def test_warnings_go_to_stderr_and_into_the_result(logs, capsys):
+    assert main(["fit-learner", str(logs), "--model", "ema", "--json"]) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert any("judged on 8 learners" in warning for warning in told["warnings"])
+    assert printed.err.splitlines() == [f"warning: {warning}" for warning in told["warnings"]]
+    assert len(told["diagnostics"]["intervals"]["auc"]) == 2
+    assert all(len(one_bin["interval"]) == 2 for one_bin in told["diagnostics"]["reliability"])
 
 
 @pytest.mark.parametrize(

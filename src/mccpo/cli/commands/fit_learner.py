@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import FormatFlag, MapFlag
-from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, parse_pairs
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, parse_pairs
 from mccpo.errors import InputError
 from mccpo.files import dump_json, write_text
 
@@ -54,7 +54,7 @@ def fit_learner(
     """
     from mccpo.logs import read
     from mccpo.mastery import split_learners, write_model
-    from mccpo.mastery.fitting import FitSettings, diagnose, fit
+    from mccpo.mastery.fitting import FitSettings, diagnose, fit, warnings_of
     from mccpo.mastery.tables import responses_of
 
     _check(theta, "--theta", "0.7")
@@ -65,6 +65,7 @@ def fit_learner(
     training, held = split_learners(responses, held_out, seed)
     fitted = fit(model, training, settings)
     diagnostics = diagnose(fitted.model, held, theta)
+    warnings = warnings_of(fitted, training, diagnostics)
     result = {
         "model": model,
         "observed": observed,
@@ -73,10 +74,13 @@ def fit_learner(
         "seed": seed,
         "fit": fitted.report.as_json(),
         "diagnostics": diagnostics.as_json(),
+        "warnings": list(warnings),
     }
     if out is not None:
         write_model(fitted.model, out / LEARNER)
         write_text(out / DIAGNOSTICS, dump_json(result, indent=1) + "\n")
+    for warning in warnings:
+        note(f"warning: {warning}")
     emit(result, as_json=json, text=lambda: "\n".join(_text(model, fitted, diagnostics)))
 
 
@@ -86,9 +90,7 @@ def _check(share: float, flag: str, example: str) -> None:
 
 
 def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
-    from mccpo.mastery.fitting import TracingReport
-
-    gate, report = result.at_theta, fitted.report
+    gate = result.at_theta
     yield (
         f"{model}: {len(fitted.model.concepts)} concepts, judged on {result.events:,} events of "
         f"{result.learners:,} learners who were held out"
@@ -102,8 +104,19 @@ def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
         )
     else:
         yield f"mastery at least {gate.theta:g}: no event"
-    if isinstance(report, TracingReport):
-        counts = ", ".join(f"{name} of {len(names)}" for name, names in report.at_bound.items())
-        yield f"at the bound of {report.bound:g}: {counts} concepts"
-    if report.not_converged:
-        yield f"not converged: {len(report.not_converged)} concepts"
+    if result.intervals:
+        auc, loss = result.intervals["auc"], result.intervals["log_loss"]
+        yield (
+            f"95 % with learners resampled: AUC {auc.low:.4f} to {auc.high:.4f}, "
+            f"log-loss {loss.low:.4f} to {loss.high:.4f}"
+        )
+    yield f"a constant has a log-loss of {result.constant_log_loss:.4f}"
+    yield from _reliability(result)
+
+
+def _reliability(result: Diagnostics) -> Iterator[str]:
+    """The reliability diagram in numbers: of events that were given about the same chance, how many were right."""
+    yield f"{'predicted':>10}{'right':>10}{'95 %':>20}{'events':>10}"
+    for one_bin in result.reliability:
+        ends = "" if one_bin.interval is None else f"{one_bin.interval.low:.3f} to {one_bin.interval.high:.3f}"
+        yield f"{one_bin.predicted:>10.3f}{one_bin.correct:>10.3f}{ends:>20}{one_bin.events:>10,}"

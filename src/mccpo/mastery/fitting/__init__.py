@@ -14,9 +14,11 @@ from mccpo.mastery.fitting.diagnostics import (
 from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood
 from mccpo.mastery.fitting.fit import FitSettings, Fitted, bkt_tiles, fit, starts
 from mccpo.mastery.fitting.gains import gains_by_event
+from mccpo.mastery.fitting.intervals import Interval
 from mccpo.mastery.fitting.reports import FitReport, RegressionReport, ResponseReport, TracingReport
 from mccpo.mastery.fitting.response_fits import predict_events, replay
 from mccpo.mastery.fitting.trajectories import practice, trajectories
+from mccpo.mastery.fitting.warnings import warnings_of
 
 __all__ = [
     "EPSILON",
@@ -25,6 +27,7 @@ __all__ = [
     "FitSettings",
     "Fitted",
     "GateCalibration",
+    "Interval",
     "RegressionReport",
     "ReliabilityBin",
     "ResponseReport",
@@ -45,4 +48,5 @@ __all__ = [
     "replay",
     "starts",
     "trajectories",
+    "warnings_of",
 ]
