@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
@@ -51,25 +52,26 @@ def fit_elo(responses: Responses, ridge: float, seed: int) -> tuple[Elo, Respons
     places, items = _own_places(responses)
     starts = responses.event_starts
     event = np.repeat(np.arange(len(starts)), np.diff(starts, append=responses.rows))
-    easy = sparse_weights(np.ones((responses.rows, 1)), event, places)
+    eases = sparse_weights(np.ones((responses.rows, 1)), event, places)
     who, learner = np.unique(responses.learner[starts], return_inverse=True)
-    learners = csr_array((np.ones(len(starts)), (np.arange(len(starts)), learner)), shape=(len(starts), len(who)))
-    design = Design(np.ones((len(starts), 1)), csr_array(hstack([easy, learners])))
+    abilities = csr_array((np.ones(len(starts)), (np.arange(len(starts)), learner)), shape=(len(starts), len(who)))
+    design = Design(np.ones((len(starts), 1)), csr_array(hstack([eases, abilities])))
     end = fit_sparse_logistic(design, responses.correct[starts], ridge)
-    fitted = weights_of(end.coefficients[: -len(who)], 1, 1, responses.concepts, items)
-    model = _with_gains(fitted, np.array(_GAINS))
-    some = _some_events(responses, seed)
+    difficulties = weights_of(end.coefficients[: -len(who)], 1, 1, responses.concepts, items)
+    return _with_best_gains(difficulties, _some_events(responses, seed)), _report(responses, end, ridge, places)
 
-    def loss(logarithms: np.ndarray) -> float:
-        said = replay(_with_gains(fitted, np.exp(logarithms)), some).correct
-        right = some.correct[some.event_starts]
+
+def _with_best_gains(difficulties: Weights, responses: Responses) -> Elo:
+    """The gains under which each answer is likeliest after those before it."""
+    right = responses.correct[responses.event_starts]
+
+    def loss(logarithms: Float[np.ndarray, " gains"]) -> float:
+        said = replay(_with_gains(difficulties, np.exp(logarithms)), responses).correct
         return float(-np.log(np.clip(np.where(right, said, 1 - said), 1e-12, 1.0)).mean())
 
-    best = minimize(
-        loss, np.log(_GAINS), method="Nelder-Mead", options={"maxfev": _TRIES, "xatol": 0.05, "fatol": 1e-5}
-    )
-    model = _with_gains(fitted, np.exp(best.x))
-    return model, _report(responses, end, ridge, places)
+    options = {"maxfev": _TRIES, "xatol": 0.05, "fatol": 1e-5}
+    best = minimize(loss, np.log(_GAINS), method="Nelder-Mead", options=options)
+    return _with_gains(difficulties, np.exp(best.x))
 
 
 def predict_events(model: ResponseModel, responses: Responses) -> Prediction:
@@ -130,9 +132,8 @@ def _own_places(responses: Responses) -> tuple[Places, tuple[str, ...]]:
     return Places(responses.concept, place, len(responses.concepts), len(items)), items
 
 
-def _with_gains(fitted: Weights, gains: np.ndarray) -> Elo:
-    shared = np.append(fitted.shared[:1], gains)
-    return Elo(Weights(shared, fitted.own, fitted.ease, fitted.concepts, fitted.items))
+def _with_gains(difficulties: Weights, gains: Float[np.ndarray, " gains"]) -> Elo:
+    return Elo(replace(difficulties, shared=np.append(difficulties.shared[:1], gains)))
 
 
 def _some_events(responses: Responses, seed: int) -> Responses:
