@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from mccpo.cli.commands.fit_learner import fit_learner
 from mccpo.errors import InputError
-from mccpo.mastery import RESPONSE_MODELS, Abilities, BestLR, Elo, History, Responses, Weights, model_files
+from mccpo.mastery import MODELS, RESPONSE_MODELS, Abilities, BestLR, Elo, History, Responses, Weights, model_files
 from mccpo.mastery.fitting import auc, fit, predict_events, predicted_by_event, replay
+from mccpo.mastery.fitting.fit import _FITS
 from mccpo.mastery.fitting.history_features import history_design, places_of
 from mccpo.mastery.fitting.lbfgs import minimise
 from mccpo.mastery.fitting.sparse_logistic import Design, fit_sparse_logistic
@@ -101,6 +104,11 @@ def plain_features(responses):
                     known[6 + 2 * place + side] += math.log(1 + len(within))
         rows.append([1.0, *plain_practice(same), *plain_practice([responses.correct[at] for at in before]), *known])
     return np.array(rows)
+
+
+def test_every_model_can_be_fitted_and_chosen():
+    assert set(_FITS) == set(MODELS)
+    assert set(get_args(get_args(get_type_hints(fit_learner, include_extras=True)["model"])[0])) == set(MODELS)
 
 
 @settings(max_examples=25)

@@ -1,7 +1,7 @@
 """How well a model predicts answers of learners it was not fitted to.
 
-An event counts once. What is predicted for it is the mean over its concepts, each from the learner's earlier events
-only: its own answer plays no part, in none of its rows.
+An event counts once. What a mastery model predicts for it is the mean over its concepts, and a response model predicts
+it as a whole; both from the learner's earlier events only: its own answer plays no part, in none of its rows.
 """
 
 from __future__ import annotations
