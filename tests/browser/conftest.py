@@ -4,8 +4,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.forked import forked
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import make
@@ -65,20 +64,13 @@ def serving(run: Path, folder: Path, *roles: str) -> Iterator[SimpleNamespace]:
     keys = KeyFile(folder / "keys.json")
     texts = {role: keys.create("north", role)[1] for role in roles}
     flags = ["--port", "0", "--database", str(folder / "record.db"), *(["--keys", str(keys.path)] if roles else [])]
-    command = [sys.executable, "-m", "mccpo", "serve", str(run), *flags]
-    log = (folder / "log").open("w")
-    with log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder) as service:
-        try:
-            assert service.stdout is not None
-            line = service.stdout.readline()
-            assert line, (folder / "log").read_text()
-            url = re.search(r"http://[^;]+", line)[0]  # type: ignore[index]
-            headers = {"Authorization": f"Bearer {texts['admin']}"} if texts else {}
-            with httpx.Client(base_url=url, headers=headers) as api:
-                yield SimpleNamespace(url=url, keys=texts, api=Platform(api))
-        finally:
-            service.terminate()
-            service.wait(20)
+    with forked("serve", run, *flags, folder=folder) as service:
+        line = service.out.readline()
+        assert line, service.told()
+        url = re.search(r"http://[^;]+", line)[0]  # type: ignore[index]
+        headers = {"Authorization": f"Bearer {texts['admin']}"} if texts else {}
+        with httpx.Client(base_url=url, headers=headers) as api:
+            yield SimpleNamespace(url=url, keys=texts, api=Platform(api))
 
 
 class Platform:

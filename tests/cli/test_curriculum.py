@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mccpo.cli import main
-from mccpo.curriculum import Curriculum
+from mccpo.curriculum import Curriculum, read_raw
 
 FAULTY = "name,prerequisites\na,\nb,a|b\nc,b|d|a|a\nd,c|x\n"
 
@@ -89,6 +89,35 @@ def test_wrong_input_is_one_line_exit_2_and_no_file(capsys, tokens, message):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert sorted(Path().iterdir()) == before
+
+
+def test_repair_and_convert_invent_no_demand(capsys):
+    """A demand of 0.5 in the file would count as stated, and `prepare` would not look for it in the logs."""
+    Path("some.csv").write_text("prerequisite,concept,demand\n,a,0.2\na,b,\n")
+    assert run(capsys, "convert", "some.csv", "some.json")[0] == 0
+    assert run(capsys, "check", "some.csv", "--repair", "mended.csv")[0] == 0
+    assert read_raw("some.json").demand == read_raw("mended.csv").demand == {"a": 0.2}
+
+
+def test_repair_stops_before_it_drops_most_of_a_graph(capsys):
+    Path("foreign.csv").write_text("name,prerequisites\na,\nb,a\nc,x|y\n")
+    before = sorted(Path().iterdir())
+    code, out, err = run(capsys, "check", "foreign.csv", "--repair", "mended.csv")
+    assert (code, out) == (2, "")
+    assert err == (
+        "mccpo: foreign.csv: a repair would drop 2 of 3 edges (2 dangling); correct the file; "
+        "`mccpo curriculum check foreign.csv` lists the faults\n"
+    )
+    assert sorted(Path().iterdir()) == before
+
+
+def test_check_finds_near_duplicate_names_and_does_not_fail_for_them(capsys):
+    Path("twice.csv").write_text("prerequisite,concept\na,linear_equations\na,linear-equation\n")
+    code, out, _ = run(capsys, "check", "twice.csv")
+    assert code == 0
+    assert "near-duplicate: 1\n  linear_equations, linear-equation: these names differ only in" in out
+    findings = run_json(capsys, "check", "twice.csv")[1]["findings"]
+    assert [finding["kind"] for finding in findings] == ["near-duplicate"]
 
 
 def test_a_repair_that_cannot_be_recorded_is_not_made(capsys):

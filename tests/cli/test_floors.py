@@ -75,7 +75,7 @@ def test_a_floor_that_is_missed_fails_where_it_is_required(capsys: pytest.Captur
 
 @pytest.mark.usefixtures("_small_plans")
 def test_compare_on_a_tutor_and_what_can_be_done_with_its_policies(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "1", "--set", f"horizon={small.HORIZON}", "--methods", "unconstrained,mc-cpo,zpdes"]
+    few = ["--seeds", "2", "--set", f"horizon={small.HORIZON}", "--methods", "unconstrained,mc-cpo,zpdes"]
     episodes = str(measuring.EVALUATION_EPISODES)  # as many as the run was judged by need no other program
     assert main(["compare", "tutor-15", *few, "--floor", "learning=0.8", "--out", "run", "--json"]) == 0
     found = printed(capsys)
@@ -101,7 +101,7 @@ def test_compare_on_a_tutor_and_what_can_be_done_with_its_policies(capsys: pytes
 
 @pytest.mark.usefixtures("_small_plans")
 def test_training_to_teach_needs_neither_budget_nor_floor(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "1", "--set", f"horizon={small.HORIZON}"]
+    few = ["--seeds", "2", "--set", f"horizon={small.HORIZON}"]
     assert main(["train", "tutor-15", *few, "--objective", "learning", "--out", "run", "--json"]) == 0
     assert printed(capsys)["budgets"] == {}
     assert main(["evaluate", "run", "--episodes", str(measuring.EVALUATION_EPISODES), "--json"]) == 0

@@ -18,6 +18,7 @@ from mccpo.methods import NeuralPlan, Sizes
 GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
 ROOT = Path(__file__).parents[2]
 QUICK = ["--minimum", "6", "--restarts", "1"]
+BY_THETA = ["--ready", "theta"]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def logs():
     ]
     pl.DataFrame(rows).with_columns(group_class=pl.col("learner").str.slice(2, 1)).write_parquet("logs.parquet")
     Path("graph.csv").write_text(GRAPH)
-    return ["prepare", "logs.parquet", "--graph", "graph.csv", *QUICK]
+    return ["prepare", "logs.parquet", "--graph", "graph.csv", *QUICK, *BY_THETA]
 
 
 def refusal(capsys, *tokens):
@@ -47,6 +48,26 @@ def refusal(capsys, *tokens):
     assert said.out == ""
     assert said.err.count("\n") == 1
     return said.err
+
+
+def test_a_gate_asks_for_confidence_unless_theta_is_named(logs, capsys):
+    plain = logs[: -len(BY_THETA)]
+    said = refusal(capsys, *plain, "--out", "made")  # these learners answer by chance: nothing they say makes sure
+    assert "even where every answer is right (ready 0.95); lower --ready, or raise --horizon" in said
+    assert not Path("made").exists()
+    assert main([*plain, "--ready", "0.6", "--out", "sure"]) == 0
+    env, judge = make("sure"), make("sure/judge.json")
+    assert env.confidence == judge.confidence == 0.6
+    assert np.array_equal(env.doubt, judge.doubt)
+    assert (np.asarray(env.doubt) > 0).all()
+    for flags in (["--theta", "0.7"], BY_THETA):
+        assert main([*plain, *flags, "--out", "plain"]) == 0
+        assert make("plain").confidence is None
+
+
+@pytest.mark.parametrize("wrong", ["1", "0", "-0.5", "often"])
+def test_a_confidence_that_is_none_is_refused(logs, capsys, wrong):
+    assert "--ready is " in refusal(capsys, *logs[: -len(BY_THETA)], f"--ready={wrong}", "--out", "made")
 
 
 def test_prepare_tells_what_it_made(logs, capsys):
@@ -76,7 +97,8 @@ def test_flags_reach_what_is_made(logs, capsys):
     assert main([*logs, *flags, "--out", "made", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["choices"] == {
-        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "restarts": 1, "seed": 3,
+        "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "ready": None,
+        "restarts": 1, "seed": 3,
     }  # fmt: skip
     env = make("made")
     assert (env.horizon, env.theta) == (7, 0.6)
@@ -85,7 +107,13 @@ def test_flags_reach_what_is_made(logs, capsys):
     assert env.group_names[-1] == "other"
 
 
-def test_without_a_graph_one_is_learnt_and_said_to_be(logs, capsys):
+def test_without_a_graph_one_is_learnt_and_said_to_be(capsys):
+    rows = [
+        {"learner": f"l{who:02d}", "concept": "ab"[turn % 2], "order": turn, "correct": who % 4 > turn % 2}
+        for who in range(40)
+        for turn in range(8)
+    ]
+    pl.DataFrame(rows).write_parquet("logs.parquet")
     assert main(["prepare", "logs.parquet", *QUICK, "--out", "made"]) == 0
     said = capsys.readouterr()
     assert "learnt from the responses, and labelled as derived" in said.err
@@ -120,6 +148,8 @@ def test_members_say_which_concept_an_item_is_in(logs, capsys):
         (["--minimum", "99"], "0 learners have 99 events or more on the graph"),
         (["--graph", "nowhere.csv"], "nowhere.csv"),
         (["--members", "nowhere.csv"], "cannot read nowhere.csv"),
+        (["--episodes", "4"], "episodes is 4; give at least 10"),
+        (["--horizon", "5000"], "with the discount 0.99 its last step weighs nothing"),
     ],
 )
 def test_what_cannot_be_prepared_is_refused_in_one_line_and_leaves_nothing(logs, capsys, flags, message):
@@ -127,6 +157,68 @@ def test_what_cannot_be_prepared_is_refused_in_one_line_and_leaves_nothing(logs,
         logs[logs.index(flags[0]) + 1], flags = flags[1], []
     assert message in refusal(capsys, *logs, *flags, "--out", "made")
     assert {path.name for path in Path().iterdir()} == {"logs.parquet", "graph.csv"}
+
+
+@pytest.mark.parametrize(
+    ("graph", "line"),
+    [
+        ("name,prerequisites\na,\nb,\n",
+         "the graph (graph.csv) has no edges, so the gate would lock nothing; say in it what comes before what"),
+        ("name,prerequisites\na,\nb,x|y\nc,a\n",
+         "graph.csv: a repair would drop 2 of 3 edges (2 dangling); correct the file; `mccpo curriculum check "
+         "graph.csv` lists the faults"),
+        ("prerequisite,concept\na,x\nx,y\n",
+         "1 of 3 concepts of graph.csv have events; give the graph of these logs, or --members item,concept"),
+        ("prerequisite,concept\nA,B\n",
+         "no event is on a concept of the graph; name concepts alike: the logs have 'a', the graph 'A'"),
+    ],
+    ids=["no edges", "most edges dropped", "another graph", "spelt otherwise"],
+)  # fmt: skip
+def test_a_graph_of_which_nothing_comes_is_refused(logs, capsys, graph, line):
+    Path("graph.csv").write_text(graph)
+    assert refusal(capsys, *logs, "--out", "made") == f"mccpo: {line}\n"
+    assert {path.name for path in Path().iterdir()} == {"logs.parquet", "graph.csv"}
+
+
+def test_a_graph_without_edges_is_refused_before_the_logs_are_read(capsys):
+    Path("graph.csv").write_text("name,prerequisites\na,\n")
+    assert "has no edges" in refusal(capsys, "prepare", "nowhere.parquet", "--graph", "graph.csv", "--out", "made")
+
+
+def test_no_graph_and_none_to_be_learnt_is_refused(logs, capsys):
+    line = refusal(capsys, "prepare", "logs.parquet", *QUICK, "--out", "made")
+    assert "the graph (logs.parquet) has no edges, so the gate would lock nothing; give one with --graph" in line
+
+
+def test_ids_that_match_by_chance_are_refused(capsys):
+    rows = [{"learner": f"l{at // 6}", "concept": str(at % 6), "order": at, "correct": at % 2 > 0} for at in range(90)]
+    pl.DataFrame(rows).write_parquet("logs.parquet")
+    Path("graph.csv").write_text("prerequisite,concept\n" + "".join(f"{at},{at + 1}\n" for at in range(3, 20)))
+    line = refusal(capsys, "prepare", "logs.parquet", "--graph", "graph.csv", *QUICK, "--out", "made")
+    assert "3 of 18 concepts of graph.csv have events, and names that are bare numbers match by chance;" in line
+
+
+def test_a_gate_that_nobody_opens_is_refused_and_leaves_what_was_there(logs, capsys):
+    assert main([*logs, "--out", "made"]) == 0
+    before = {path.name: path.read_bytes() for path in Path("made").iterdir()}
+    capsys.readouterr()
+    line = refusal(capsys, *logs, "--theta", "0.9999", "--horizon", "1", "--out", "made")
+    assert "the gate opens no concept within 1 steps, even where every answer is right (theta 0.9999);" in line
+    assert {path.name: path.read_bytes() for path in Path("made").iterdir()} == before
+
+
+def test_warnings_are_on_stderr_in_the_json_and_in_the_folder(logs, capsys):
+    Path("graph.csv").write_text("name,prerequisites\na,\nb,a|b\nc,b\n")
+    assert main([*logs, "--horizon", "400", "--out", "made", "--json"]) == 0
+    said = capsys.readouterr()
+    warnings = json.loads(said.out)["warnings"]
+    assert json.loads(Path("made/prepared.json").read_text())["warnings"] == warnings
+    assert said.err == "".join(f"warning: {line}\n" for line in warnings)
+    assert "graph.csv: 1 faults repaired" in warnings[0]
+    assert "16 learners make both environments" in warnings[1]
+    assert "no better than a constant" in said.err  # answers are drawn at random
+    assert "the horizon is 400, but with the discount 0.99" in warnings[-1]
+    assert make("made", gamma=0.998).gamma == 0.998  # as that line says
 
 
 def test_a_folder_that_holds_something_else_is_refused_before_anything_is_read(logs, capsys):
@@ -137,9 +229,10 @@ def test_a_folder_that_holds_something_else_is_refused_before_anything_is_read(l
 
 
 def test_a_log_is_read_by_its_format(capsys):
-    made = generate("table", "logs.csv", rows=800, learners=8)
+    made = generate("table", "logs.csv", rows=800, learners=12)
     mapping = ",".join(f"{name}={column}" for name, column in made.mapping.items())
-    Path("graph.csv").write_text("name,prerequisites\n" + "".join(f"concept {at},\n" for at in range(100)))
+    chain = "".join(f"concept {at},concept {at + 1}\n" for at in range(99))
+    Path("graph.csv").write_text(f"prerequisite,concept\n{chain}")
     call = ["prepare", "logs.csv", "--format", "table", "--map", mapping, "--graph", "graph.csv", *QUICK]
     assert main([*call, "--out", "made", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from tests.forked import forked
 
 from mccpo.cli import main
 from mccpo.cli.commands.small_policy import train_small
@@ -56,20 +57,18 @@ def runs(made, tmp_path, monkeypatch):
 
 
 @contextmanager
-def serving(*tokens):
+def serving(*tokens, **how):
     """A service on a free port: its process, and what it says of itself."""
-    with subprocess.Popen(
-        [*COMMAND, "serve", *tokens, "--port", "0", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            lines = []
-            while (line := process.stdout.readline()) not in ("}\n", ""):  # nothing once it has ended
-                lines.append(line)
-            assert line, process.stderr.read()
-            text = "".join(lines) + "}"
-            yield process, json.loads(text)
-        finally:
-            process.kill()
+    with forked("serve", *tokens, "--port", "0", "--json", **how) as process:
+        yield process, about(process.out) or pytest.fail(process.told())
+
+
+def about(out):
+    """What a service says of itself; nothing where it has ended."""
+    lines = []
+    while (line := out.readline()) not in ("}\n", ""):
+        lines.append(line)
+    return json.loads("".join(lines) + "}") if line else None
 
 
 def refusal(capsys, *tokens):
@@ -99,27 +98,35 @@ def cpu_seconds(process):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell what a process used")
 def test_it_starts_within_three_seconds_of_work_and_little_memory():
     """Work rather than time on the clock, which depends on who else is at work on the machine."""
-    with serving("six") as (process, told):
-        assert httpx.get(f"{told['url']}/readyz", timeout=20).status_code == 200
-        assert cpu_seconds(process) < 3
-        resident = next(
-            line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "VmHWM" in line
-        )
-        assert int(resident.split()[1]) < 300_000
+    call = [*COMMAND, "serve", "six", "--port", "0", "--json"]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            told = about(process.stdout)
+            assert told, process.stderr.read()
+            assert httpx.get(f"{told['url']}/readyz", timeout=20).status_code == 200
+            assert cpu_seconds(process) < 3
+            resident = next(
+                line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "VmHWM" in line
+            )
+            assert int(resident.split()[1]) < 300_000
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+        finally:
+            process.kill()
 
 
 def test_it_answers_stops_on_ctrl_c_and_goes_on_where_it_was(runs, capsys):
     with serving("six") as (process, told):
         state = taught(told["url"])
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert "only this machine is answered (loopback)" in process.stderr.read()
+        process.signal(signal.SIGINT)
+        assert process.ended() == 130
+        assert "only this machine is answered (loopback)" in process.told()
     with serving("six") as (process, again):
         assert again["release"] == told["release"]
         found = httpx.get(f"{again['url']}/v1/learners/{state['learner']}/state", timeout=20)
         assert found.json()["concepts"] == state["concepts"]
-        process.terminate()
-        assert process.wait(20) == -signal.SIGTERM
+        process.signal(signal.SIGTERM)
+        assert process.ended() == -signal.SIGTERM
     assert main(["verify", "six/decisions.db"]) == 0
     assert "everything holds" in capsys.readouterr().out
 
@@ -128,65 +135,48 @@ def test_a_release_that_was_loaded_goes_on_deciding_and_it_is_said(runs):
     write_run(runs / "other", budget=8)
     with serving("six") as (process, told):
         loaded = httpx.post(f"{told['url']}/v1/releases", json={"run": "other"}, timeout=20).json()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        process.signal(signal.SIGINT)
+        assert process.ended() == 130
     shutil.rmtree(runs / "other")  # what it takes to go on is in the database
     with serving("six") as (process, again):
         assert again["release"] == loaded["current"]["version"] != told["release"]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert f"the release {again['release']} goes on deciding" in process.stderr.read()
+        process.signal(signal.SIGINT)
+        assert process.ended() == 130
+        assert f"the release {again['release']} goes on deciding" in process.told()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(runs, number, code):
     """With a run that is there already in the place of the one it trains."""
     lines = (
-        "import shutil, sys, mccpo.cli.commands.serve as serve, mccpo.serve.service.simulated as simulated",
-        "from mccpo.cli import main",
+        "import shutil, mccpo.cli.commands.serve as serve, mccpo.serve.service.simulated as simulated",
         "serve.train_small = lambda folder: shutil.copytree('six', folder / 'demo')",
         "simulated.PAUSE = (0.0, 0.01)",
-        "sys.exit(main(['serve', '--demo', '--port', '0', '--json']))",
     )
-    places = os.environ | {"TMPDIR": str(runs)}
-    with subprocess.Popen(
-        [sys.executable, "-c", "\n".join(lines)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=places
-    ) as process:
-        try:
-            told = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
-            assert Path(told["database"]).parent.parent.parent == runs
-            with httpx.Client(base_url=told["url"], timeout=20) as client:
-                found = []
-                for _ in range(200):
-                    found = client.get("/v1/decisions", params={"limit": 20}).json()["decisions"]
-                    if len(found) == 20:
-                        break
-                assert len({one["learner"] for one in found}) > 1
-            process.send_signal(number)
-            assert process.wait(20) == code
-            assert (process.stderr.read().splitlines()[-1] == "mccpo: stopped") is (number == signal.SIGINT)
-        finally:
-            process.kill()
+    with serving("--demo", before="\n".join(lines), TMPDIR=str(runs)) as (process, told):
+        assert Path(told["database"]).parent.parent.parent == runs
+        with httpx.Client(base_url=told["url"], timeout=20) as client:
+            found = []
+            for _ in range(200):
+                found = client.get("/v1/decisions", params={"limit": 20}).json()["decisions"]
+                if len(found) == 20:
+                    break
+            assert len({one["learner"] for one in found}) > 1
+        process.signal(number)
+        assert process.ended() == code
+        assert (process.told().splitlines()[-1] == "mccpo: stopped") is (number == signal.SIGINT)
     assert not list(runs.glob("mccpo-demo-*"))
 
 
 def test_a_demonstration_that_is_ended_while_it_trains_leaves_nothing_behind(runs):
     lines = (
-        "import subprocess, sys, mccpo.cli.commands.serve as serve",
-        "from mccpo.cli import main",
+        "import subprocess, mccpo.cli.commands.serve as serve",
         "serve.train_small = lambda folder: (print(folder, flush=True), subprocess.run(['sleep', '60']))",
-        "sys.exit(main(['serve', '--demo', '--port', '0']))",
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", "\n".join(lines)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | {"TMPDIR": str(runs)},
-    ) as process:
-        assert Path(process.stdout.readline().strip()).is_dir()
-        process.terminate()
-        assert process.wait(20) == -signal.SIGTERM
+    with forked("serve", "--demo", "--port", "0", before="\n".join(lines), TMPDIR=str(runs)) as process:
+        assert Path(process.out.readline().strip()).is_dir()
+        process.signal(signal.SIGTERM)
+        assert process.ended() == -signal.SIGTERM
     assert not list(runs.glob("mccpo-demo-*"))
 
 
@@ -235,14 +225,6 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
     assert "MCCPO_SEEDS" not in options["env"]
 
 
-def test_jax_and_its_company_stay_at_home():
-    code = (
-        "import sys, mccpo.serve.pages, mccpo.cli.commands.serve, mccpo.cli.commands.keys;"
-        "print({'jax', 'equinox', 'polars', 'matplotlib', 'scipy'} & set(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
-
-
 def test_keys_are_created_listed_revoked_and_asked_for(capsys):
     assert main(["keys", "create", "--role", "client", "--tenant", "north", "--label", "the app"]) == 0
     created = capsys.readouterr()
@@ -258,8 +240,8 @@ def test_keys_are_created_listed_revoked_and_asked_for(capsys):
         assert main(["keys", "revoke", listed["id"]]) == 0
         header = {"Authorization": f"Bearer {key}"}
         assert httpx.get(f"{told['url']}/v1/curriculum", headers=header, timeout=20).status_code == 401
-        process.terminate()
-        assert "loopback" not in process.stderr.read()
+        process.signal(signal.SIGTERM)
+        assert "loopback" not in process.told()
     capsys.readouterr()
     assert main(["keys", "list"]) == 0
     assert "revoked" in capsys.readouterr().out
@@ -279,8 +261,8 @@ def test_the_first_key_closes_a_service_that_runs_and_revoking_it_opens_nothing(
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
         Path("mccpo-keys.json").unlink()
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
-        process.terminate()
-        assert "every request needs one" in process.stderr.read()
+        process.signal(signal.SIGTERM)
+        assert "every request needs one" in process.told()
 
 
 def test_a_file_of_revoked_keys_lets_nobody_in_after_a_restart_either(capsys):
@@ -288,8 +270,8 @@ def test_a_file_of_revoked_keys_lets_nobody_in_after_a_restart_either(capsys):
     main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"]])
     with serving("six") as (process, told):
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
-        process.terminate()
-        assert "are revoked: nobody is answered" in process.stderr.read()
+        process.signal(signal.SIGTERM)
+        assert "are revoked: nobody is answered" in process.told()
 
 
 def test_a_file_of_revoked_keys_that_is_named_is_refused(capsys):

@@ -41,7 +41,7 @@ def flags(command: str) -> set[str]:
 
 
 def test_every_flag_of_reproduce_is_one_of_compare() -> None:
-    assert flags("compare") - flags("reproduce") == {"--curriculum", "--require", "--floor", "--objective"}
+    assert flags("compare") - flags("reproduce") == {"--curriculum", "--require", "--floor", "--ready", "--objective"}
     assert flags("reproduce") - flags("compare") == {"--data"}
     assert {"--seeds", "--kappa", "--budget", "--out", "--resume", "--json", "--require-satisfied"} <= flags("compare")
 

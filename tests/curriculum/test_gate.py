@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccpo.curriculum import Curriculum, blocking, check_mastery, check_theta, frontier
+from mccpo.curriculum import Curriculum, blocking, check_confidence, check_mastery, check_theta, frontier, trusted
 from mccpo.errors import InputError
+from mccpo.mastery import BKT
 
 THETA = 0.7
 masteries = st.one_of(st.floats(0, 1, width=32), st.just(float("nan")))
@@ -130,3 +131,50 @@ def test_the_package_needs_neither_jax_nor_rustworkx_nor_polars():
     code = "import sys, mccpo.curriculum; print(sorted({'jax', 'rustworkx', 'polars'} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+@settings(deadline=None)
+@given(learners(rows=2), st.sampled_from([0.0, 0.25, 0.875]))
+def test_the_joint_chance_is_the_product_over_the_prerequisites(case, doubt):
+    curriculum, K = case
+
+    def left(chance):
+        """The chance at odds·(1 − doubt), by way of the odds."""
+        if not 0 < chance < 1:  # certain, or not a number
+            return chance
+        odds = chance / (1 - chance) * (1 - doubt)
+        return odds / (1 + odds)
+
+    for row, found in zip(K, curriculum.joint_chance(K, doubt), strict=True):
+        known = dict(zip(curriculum.concepts, row.astype(float), strict=True))
+        for name, chance in zip(curriculum.concepts, found, strict=True):
+            expected = np.prod([left(known[u]) for u, v in curriculum.edges if v == name])
+            assert chance == pytest.approx(expected, rel=1e-4, nan_ok=True)
+    np.testing.assert_allclose(curriculum.joint_chance(jnp.asarray(K), doubt), curriculum.joint_chance(K, doubt), 1e-5)
+
+
+@given(
+    st.floats(0.01, 0.99), st.floats(0, 0.99), st.floats(0.01, 0.49), st.floats(0.01, 0.49), st.floats(0, 0.5),
+    st.lists(st.booleans(), max_size=30),
+)  # fmt: skip
+def test_what_is_trusted_is_no_more_than_a_tutor_believes_that_starts_from_lower_odds(
+    K0, doubt, guess, slip, learn, answers
+):
+    """The theorem by which the gate needs no second estimate: answers keep the ratio of odds, lessons raise it."""
+    model = BKT(*(np.array([value]) for value in (K0, learn, guess, slip)))
+    believed, cautious = K0, trusted(K0, doubt)
+    for correct in answers:
+        assert trusted(believed, doubt) <= cautious + 1e-9
+        believed, cautious = (float(model.update(0, state, correct)) for state in (believed, cautious))
+    assert trusted(believed, doubt) <= cautious + 1e-9
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    with pytest.raises(InputError, match="the confidence is"):
+        check_confidence(confidence)
+
+
+def test_what_a_concept_is_needed_with():
+    graph = Curriculum.from_edges([("a", "c"), ("b", "c"), ("a", "d")], ["a", "b", "c", "d"])
+    assert dict(zip(graph.concepts, graph.most_needed_with.tolist(), strict=True)) == {"a": 2, "b": 2, "c": 1, "d": 1}

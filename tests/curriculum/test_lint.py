@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
-from mccpo.curriculum.lint import check, repair
+from mccpo.curriculum.lint import check, repair, repaired
+from mccpo.curriculum.lint.names import near_duplicates, spelling
+from mccpo.errors import InputError
 
 NAMES = list("abcdefg")
 
@@ -106,6 +108,57 @@ def test_few_edges_go_even_when_the_file_lists_dependents_first():
     assert [one.where for one in repair(raw)[1]] == ["e → a"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    ["linear_equations linear-equations", "Angle angle ANGLE", "fraction fractions", "number_line numberline",
+     "unit_1 unit-01 Unit1", "ｘ x", "categories category"],
+)  # fmt: skip
+def test_names_that_differ_only_in_spelling_are_alike(names):
+    assert near_duplicates(names.split()) == (tuple(names.split()),)
+
+
+@pytest.mark.parametrize("names", ["unit_1_15 unit_11_5", "a<b a>b", "mas mass", "sum sums_2", "+ -", "gas ga"])
+def test_names_that_mean_something_else_are_not_alike(names):
+    assert near_duplicates(names.split()) == ()
+
+
+def test_a_name_of_marks_alone_is_its_own_spelling():
+    assert spelling("-") == "-"
+
+
+def test_near_duplicates_are_found_and_left_as_they_are():
+    raw = RawGraph((RawConcept("linear_equations"), RawConcept("linear-equations", ("Sums ",)), RawConcept("sum")))
+    report = check(raw)
+    assert [(one.kind, one.where) for one in report.findings[:2]] == [
+        ("dangling", "Sums  → linear-equations"),
+        ("near-duplicate", "linear_equations, linear-equations"),
+    ]
+    assert report.findings[0].message == "'Sums ' is not a concept of the graph; is it 'sum'?"
+    assert check(graph(a="", A="a")).usable
+    assert set(repair(raw)[0].concepts) == set(raw.names)
+
+
+def test_repair_states_no_demand_that_the_file_does_not():
+    raw = RawGraph((RawConcept("a", (), 0.3), RawConcept("b", ("a", "b"))), "g.csv")
+    left, removed = repaired(raw)
+    assert left.rows == (RawConcept("a", (), 0.3), RawConcept("b", ("a",)))
+    assert left.source == "g.csv"
+    assert len(removed) == 1
+
+
+def test_a_repair_that_drops_most_edges_is_refused():
+    with pytest.raises(InputError) as refused:
+        repaired(graph(a="", b="a x y b", c="b d", d="c"))
+    assert str(refused.value) == (
+        "FILE: a repair would drop 4 of 7 edges (2 dangling, 1 self-loop, 1 cycle); "
+        "correct the file; `mccpo curriculum check FILE` lists the faults"
+    )
+    repaired(graph(a="", b="a x", c="b y"))  # half
+    repaired(RawGraph((RawConcept("a"), RawConcept("b", ("a", "")), RawConcept("c", ("", "b", "")))))
+    dense = graph(a="", b="a", c="a b", d="a b c", e="a b c d")
+    assert len(repaired(dense, reduce=True)[0].edges) == 4  # of 10: the paths say the same
+
+
 def test_the_json_has_these_keys():
     report = check(graph(a="x")).as_json()
     assert list(report) == ["concepts", "edges", "depth", "findings"]
@@ -136,6 +189,7 @@ def test_junyi_2015():
         {"simplifying_radicals", "adding_and_subtracting_radicals", "radical_multiplication_and_division"}
     ]
     assert sum(times > 1 for times in Counter(raw.names).values()) == 2
+    assert "angle_types, angle types, angle-types" in {one.where for one in report.findings}
     assert len(repair(raw)[0].edges) == 981 - 3
 
 

@@ -202,7 +202,7 @@ def test_every_number_is_a_leaf_to_vmap_over():
         lambda eta: play(eqx.tree_at(lambda env: env.eta, Tutor(), eta), jax.random.key(0), jnp.zeros(5, jnp.int32))[1]
     )(etas)
     np.testing.assert_allclose(many.state.K[:, -1, 0], 1 - 0.8 * (1 - etas) ** 5, rtol=1e-5)
-    assert len([leaf for leaf in jax.tree.leaves(Tutor()) if isinstance(leaf, float)]) == 13
+    assert len([leaf for leaf in jax.tree.leaves(Tutor()) if isinstance(leaf, float)]) == 14
 
 
 class TestParameters:

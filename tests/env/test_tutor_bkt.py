@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccpo.env import GROUPS, Group, TutorBKT, make
+from mccpo.curriculum import Curriculum
+from mccpo.env import GROUPS, Group, TutorBKT, describe_environment, make, rebuild_environment
 from mccpo.env.tutor import Latent, posterior
 from mccpo.errors import InputError
+from mccpo.methods import play_rule
+from mccpo.methods.rules.greedy_gain import GreedyGain
+from mccpo.methods.rules.random_ready import RandomReady
 
 LEARNERS = 3000
 ALIKE = (Group("alike", share=1.0),)
+DIAMOND = Curriculum.from_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
 
 
 @eqx.filter_jit
@@ -268,3 +273,53 @@ def test_impossible_parameters_are_refused_with_a_way_out(parameters, what, fix)
         make("tutor-15-bkt", **parameters)
     assert what in refused.value.what
     assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_where_the_model_is_right_lessons_are_unready_in_truth_in_at_most_the_share_that_was_promised(confidence):
+    """The promise of the gate, for tutors that go as far as it lets them."""
+    env = make("tutor-15-bkt", confidence=confidence, groups=ALIKE, horizon=60)
+    for rule in (GreedyGain(), RandomReady()):
+        played = play_rule(env, rule, seed=3, copy=0, episodes=1000).episodes
+        unready, lessons = played.untrue.sum(), played.length.sum()
+        assert unready <= (1 - confidence) * lessons
+        assert played.unready.sum() == 0  # by the gate's own account
+    assert played.gain.mean() > 1
+
+
+def test_the_gate_asks_for_all_prerequisites_at_once_and_sets_doubt_aside():
+    env = make("tutor-15-bkt", curriculum=DIAMOND, confidence=0.9, doubt=[0.0, 0.0, 0.5, 0.0])
+    for K, expected in [
+        ([0.0, 0.94, 0.98, 0.0], [True, False, False, True]),
+        ([0.9, 0.94, 0.98, 0.0], [True, True, True, False]),  # 0.98 at half its odds is 0.961; 0.94 of it is 0.903
+        ([0.9, 0.93, 0.98, 0.0], [True, True, True, False]),
+    ]:
+        state = env.reset(jax.random.key(0))[0]._replace(K=jnp.array(K))
+        chance = env.curriculum.joint_chance(np.array(K), np.array(env.doubt))
+        assert env.ready(state).tolist() == (chance >= 0.9).tolist()
+        assert [bool(env.concept_ready(state, jnp.array(at))) for at in range(4)] == (chance >= 0.9).tolist()
+        assert env.ready(state).tolist()[:3] == expected[:3]
+
+
+def test_enough_of_every_prerequisite_opens_the_gate():
+    env = make("tutor-15-bkt", curriculum=DIAMOND, confidence=0.9, doubt=0.3)
+    state = env.reset(jax.random.key(0))[0]
+    assert env.ready(state._replace(K=env.enough * 1.0001)).all()
+    assert not env.ready(state._replace(K=env.enough * 0.999))[1:].any()
+
+
+def test_a_confidence_is_refused_where_it_means_nothing():
+    with pytest.raises(InputError, match="tutor-15 knows what is mastered"):
+        make("tutor-15", confidence=0.95)
+    for wrong in (0.0, 1.0, 7, math.nan):
+        with pytest.raises(InputError, match="the confidence is"):
+            make("tutor-15-bkt", confidence=wrong)
+    with pytest.raises(InputError, match="doubt"):
+        make("tutor-15-bkt", confidence=0.9, doubt=1.5)
+
+
+def test_what_describes_an_environment_says_how_its_gate_opens():
+    plain, sure = make("tutor-15-bkt"), make("tutor-15-bkt", confidence=0.95, doubt=0.2)
+    assert not {"confidence", "doubt"} & describe_environment(plain).keys()
+    again = rebuild_environment("tutor-15-bkt", describe_environment(sure))
+    assert (again.confidence, float(again.doubt)) == (0.95, pytest.approx(0.2))

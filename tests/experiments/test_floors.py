@@ -13,6 +13,7 @@ from mccpo.experiments import Floor, Options, Session, api, measuring, parse_flo
 from mccpo.experiments.asked.floor_sentences import FLOOR_FORMS, split_sentences
 from mccpo.experiments.asked.floors import check_asked
 from mccpo.experiments.asked.requirements import parse
+from mccpo.experiments.problem import Problem
 from mccpo.experiments.saved_policies import read_policies, write_policies
 
 # In short.
@@ -258,9 +259,12 @@ def test_policies_that_were_trained_to_teach_can_be_opened_again(tmp_path):
     assert again.budgets == {}
 
 
-def test_a_conditioned_method_knows_no_floors(tutor):
+def test_a_conditioned_method_knows_no_floors():
+    """It is refused before anything is trained, so that no anchors are needed."""
+    env, nothing = make("tutor-15", horizon=HORIZON), Values(0.0, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
+    posed = Problem(env.name, env, env, nothing, nothing, plan=PLAN)
     with pytest.raises(DoesNotApply, match="knows no floors"):
-        measuring.train(tutor, ["ccpo"], tutor.constraints(), "part", Session(), 0.9)
+        measuring.train(posed, ["ccpo"], Constraints(floors={"learning": 0.1}), "part", Session(), 0.9)
 
 
 def test_an_objective_that_nobody_knows_is_refused():

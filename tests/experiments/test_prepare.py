@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
+from mccpo.curriculum.lint import repaired
 from mccpo.env import PreparedJudge, PreparedTutor, make
 from mccpo.errors import InputError
-from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared, repaired
+from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared
 from mccpo.experiments.prepare.demand import demand_of
 from mccpo.experiments.prepare.engagement import engaged, engagement_of, first_answers, novelty_of
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
@@ -327,9 +328,11 @@ class TestPrepare:
 class TestRefusals:
     def test_no_event_on_the_graph(self, table):
         with pytest.raises(InputError, match="no event is on a concept of the graph; give the graph of these logs"):
-            prepare(table, RawGraph((RawConcept("x"),)), CHOICES)
+            prepare(table, RawGraph((RawConcept("x"), RawConcept("y", ("x",)))), CHOICES)
         with pytest.raises(InputError, match="no event is on a concept of the graph"):
             prepare(table, CHAIN, CHOICES, members={"x": "a"})
+        with pytest.raises(InputError, match="name concepts alike: the logs have 'a', the graph 'A'"):
+            prepare(table, RawGraph((RawConcept("A"), RawConcept("B", ("A",)))), CHOICES)
 
     def test_no_concept_at_all(self, canonical):
         rows = [(who, None, order, right) for who, _, order, right in made_up(5)]
@@ -337,7 +340,7 @@ class TestRefusals:
             prepare(canonical(rows), CHAIN, CHOICES)
 
     def test_too_few_learners(self, canonical):
-        with pytest.raises(InputError, match="3 learners have 6 events or more on the graph, and 4 are needed"):
+        with pytest.raises(InputError, match="3 learners have 6 events or more on the graph, and 10 are needed"):
             prepare(canonical(list(made_up(3))), CHAIN, CHOICES)
 
     def test_a_cyclic_graph_is_refused_and_can_be_repaired(self, table, tmp_path):

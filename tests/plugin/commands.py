@@ -1,7 +1,8 @@
 """Runs commands of mccpo in one process, so that they share what is compiled; tells how each ended.
 
 It takes a JSON object of calls by name on stdin, and prints one of their exit codes and of what they printed. The
-policies of trainings so short are chosen and judged by a few episodes, because many take longer than the training.
+policies of trainings so short are chosen and judged by a few episodes, because many take longer than the training, and
+only the first report has its figures.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import sys
 from mccpo.cli import main
 from mccpo.experiments import anchors, finite, measuring, problem
 from mccpo.methods.gradient import training
+from mccpo.report.page import html
 
 
 def run(tokens: list[str]) -> dict[str, object]:
@@ -27,5 +29,8 @@ if __name__ == "__main__":
     anchors.PLANNED_EPISODES = 4
     for module in (anchors, finite, measuring, problem):
         module.EVALUATION_EPISODES = 200
-    ended = {name: run(tokens) for name, tokens in json.load(sys.stdin).items()}
+    ended = {}
+    for name, tokens in json.load(sys.stdin).items():
+        ended[name] = run(tokens)
+        html.galleries = lambda *_: []
     sys.stdout.write(json.dumps(ended))

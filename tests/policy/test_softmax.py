@@ -144,7 +144,7 @@ def test_gradients_are_finite_and_never_reach_a_masked_logit(logits, mask):
     np.testing.assert_allclose(of_probs, probs[:, None] * expected, atol=1e-5)
 
 
-def adversarial(width, count=2000, draws=500):
+def adversarial(width, count=1000, draws=500):
     """Random masked policies, some with nothing ready, and uniform numbers that sit where rounding decides."""
     draw = np.random.default_rng(width)
     logits = draw.normal(0, 3, (count, width)).astype(np.float32)
@@ -204,7 +204,7 @@ def test_rounding_of_the_sum_cannot_bring_back_a_masked_action():
 
 
 @pytest.mark.usefixtures("optimised")
-@pytest.mark.parametrize("width", [5, 60])
+@pytest.mark.parametrize("width", [pytest.param(5, marks=pytest.mark.slow), 60])
 def test_gumbel_sampling_never_leaves_the_ready_set(width):
     _, probs, mask = adversarial(width, count=200)
     log_probs = jnp.log(probs)
@@ -246,7 +246,9 @@ def test_draws_follow_the_probabilities(draw, rate):
     assert stats.chisquare(counts[READY], expected[READY]).pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("name", "overrides"), [("chain", {}), ("random-finite", {"instance": 2})])
+@pytest.mark.parametrize(
+    ("name", "overrides"), [("chain", {}), pytest.param("random-finite", {"instance": 2}, marks=pytest.mark.slow)]
+)
 def test_an_environment_never_counts_an_unready_step_of_a_masked_policy(name, overrides):
     """Over more than a million steps, with tables of logits that no training would leave."""
     env = make(name, **overrides)

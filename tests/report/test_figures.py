@@ -174,7 +174,7 @@ def test_under_noise_the_return_is_relative_to_none_and_violations_are_the_true_
     change, unsafe, met = robustness._views(levels)
     assert change.lines["mc-cpo"] == [(0.0, 0.0), (0.1, pytest.approx(-2.5))]
     assert unsafe.lines["mc-cpo"] == [(0.0, 0.0)]
-    assert unsafe.title == "true violations"
+    assert unsafe.title == "unready, in truth"
     assert not met.lines
     without = robustness._views(levels[1:])
     assert not any(view.lines for view in without)
@@ -187,7 +187,7 @@ def test_each_kind_of_error_has_its_panels_and_each_environment_its_group(tutor:
     one, other = robustness.noise({"": found, "tutor-15-bkt": {"delay": found["delay"]}}, names)
     assert [panel.title for panel in one.panels][:3] == [
         "Noise: return",
-        "Noise: true violations",
+        "Noise: unready, in truth",
         "Noise: budgets met (τ = 0)",
     ]
     assert len(one.panels) == 6

@@ -85,7 +85,7 @@ def test_labels() -> None:
     assert vocabulary.metric_label("lambda_c") == "λ(c)"
     assert vocabulary.metric_label("pi_hack_trained") == "π(hack), before the filter"
     assert vocabulary.metric_label("unheard_of") == "unheard_of"
-    assert vocabulary.metric_label("true_violation_rate") == "True violations"
+    assert vocabulary.metric_label("true_violation_rate") == "Unready, in truth"
     assert vocabulary.method_label("mc-cpo") == "MC-CPO"
     assert vocabulary.method_label("reward-shaped-gain") == "Reward-shaped, + λ·ΔK"
     assert vocabulary.method_label("reward-shaped@0.5").replace("\N{NO-BREAK SPACE}", " ") == "Reward-shaped, w = 0.5"

@@ -57,6 +57,13 @@ FloorFlag: TypeAlias = Annotated[
         "learning, learning-total, mastered, engagement; can be repeated. Without --kappa or --budget, floors alone.",
     ),
 ]
+ReadyFlag: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="The least chance that a learner is ready which opens the gate, such as 0.95; 'theta' for a threshold on "
+        "the estimate of each prerequisite. As the environment has it by default.",
+    ),
+]
 ObjectiveFlag: TypeAlias = Annotated[
     Literal["engagement", "learning"],
     Parameter(help="What is made as large as budgets and floors allow."),
@@ -105,6 +112,7 @@ class Training:
         requirements: Sequence[str] = (),
         floors: Sequence[str] = (),
         methods: Sequence[str] | None = None,
+        ready: str | None = None,
         objective: Literal["engagement", "learning"] = "engagement",
     ) -> Options:
         """The options of the experiment that these flags ask for; `methods` are those that are meant by default."""
@@ -125,7 +133,7 @@ class Training:
             seed=self.seed,
             kappa=numbers(self.kappa),
             budgets=parse_pairs(self.budget or [], "--budget", number),
-            parameters=environment_parameters(self.set, curriculum),
+            parameters=environment_parameters(self.set, curriculum, ready),
             requirements=tuple(requirements),
             floors=tuple(floor for levels in asked if len(levels) == 1 for floor in levels),
             sweep=swept[0] if swept else (),
@@ -137,14 +145,33 @@ TrainingFlags: TypeAlias = Annotated[Training, Parameter(name="*")]
 """The type of the parameter of a command that trains: each field of `Training` is a flag of the command."""
 
 
-def environment_parameters(entries: list[str] | None, curriculum: Path | None) -> Mapping[str, Any]:
-    """The environment's parameters from `--set` and `--curriculum`."""
+def environment_parameters(
+    entries: list[str] | None, curriculum: Path | None, ready: str | None = None
+) -> Mapping[str, Any]:
+    """The environment's parameters from `--set`, `--curriculum` and `--ready`."""
     found = parse_pairs(entries or [], "--set", literal)
+    if ready is not None:
+        if "confidence" in found:
+            raise InputError("--ready and --set confidence contradict each other", fix="give one of them")
+        found["confidence"] = confidence_of(ready)
     if curriculum is not None:
         from mccpo.curriculum import Curriculum
 
         found["curriculum"] = Curriculum.read(curriculum)
     return found
+
+
+def confidence_of(ready: str | None) -> float | None:
+    """The chance that `--ready` asks for; None where θ is to open the gate."""
+    if ready is None or ready == "theta":
+        return None
+    try:
+        confidence = number(ready)
+    except ValueError:
+        raise InputError(f"--ready is {ready!r}", fix="give a chance such as 0.95, or theta") from None
+    if not 0 < confidence < 1:
+        raise InputError(f"--ready is {ready}", fix="give a chance strictly between 0 and 1, such as 0.95")
+    return confidence
 
 
 def numbers(text: str | None) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from mccpo.curriculum.formats import (
     render_json,
     write_raw,
 )
-from mccpo.curriculum.gate import blocking, check_mastery, check_theta, frontier
+from mccpo.curriculum.gate import blocking, check_confidence, check_mastery, check_theta, frontier, trusted
 from mccpo.curriculum.graph import Curriculum, Prerequisites
 from mccpo.curriculum.validation import DEFAULT_DEMAND
 
@@ -32,6 +32,7 @@ __all__ = [
     "RawConcept",
     "RawGraph",
     "blocking",
+    "check_confidence",
     "check_mastery",
     "check_theta",
     "draw",
@@ -41,5 +42,6 @@ __all__ = [
     "read_raw",
     "register_format",
     "render_json",
+    "trusted",
     "write_raw",
 ]

@@ -134,6 +134,34 @@ class Curriculum:
         """
         return gate.ready(self._padded, K, theta)
 
+    def joint_chance(self, K: Any, doubt: Any = 0.0) -> Any:
+        """The chance that a learner is ready for each concept: [..., V], the product of K over its prerequisites.
+
+        `K` is the chance that each concept is mastered, [..., V], of NumPy or JAX; the product of none is 1. `doubt` is
+        the share of each concept's odds that is not counted on, one number for all or [V].
+
+        >>> graph = Curriculum.from_edges([("count", "multiply"), ("add", "multiply")])
+        >>> graph.joint_chance([0.9, 0.8, 0.1]).round(2).tolist()
+        [1.0, 1.0, 0.72]
+        """
+        return gate.joint_chance(self._padded, K, doubt)
+
+    def enough(self, confidence: Any, doubt: Any = 0.0) -> Any:
+        """The chance of each concept that opens what needs it at a `confidence`, once its fellows have theirs too.
+
+        Where a concept is needed together with others, all n of them must have the n-th root of the confidence; with
+        a `doubt`, as much more as leaves that of their odds.
+        """
+        share = confidence ** (1 / self.most_needed_with)
+        return share / (1 - doubt * (1 - share))
+
+    @cached_property
+    def most_needed_with(self) -> npt.NDArray[np.int64]:
+        """For each concept, the most prerequisites that anything which needs it has; 1 where nothing needs it."""
+        most = np.ones(len(self.concepts) + 1, np.int64)  # the last entry is the padding's
+        np.maximum.at(most, self._padded, (self._padded < len(self.concepts)).sum(axis=1, keepdims=True))
+        return most[:-1]
+
     def index(self, name: str) -> int:
         """The position of a concept in `concepts`."""
         try:

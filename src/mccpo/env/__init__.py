@@ -37,6 +37,7 @@ from mccpo.env.tutor import (
     TutorState,
     cut,
     posterior,
+    with_gate_of,
 )
 from mccpo.policy import ACTIVITIES, PRACTICE, Activity
 
@@ -98,4 +99,5 @@ __all__ = [
     "registered",
     "train_and_test",
     "with_floors",
+    "with_gate_of",
 ]

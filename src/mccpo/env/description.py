@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
+
 from mccpo.curriculum import Curriculum, parse_json, render_json
 from mccpo.env.contract import Environment
 from mccpo.env.registry import entry_of
@@ -19,6 +21,10 @@ def describe_environment(env: Environment[Any]) -> dict[str, Any]:
     values = {name: _encode(value) for name, value in env.parameters.items()}
     if "curriculum" in values:
         values.pop("curriculum_seed", None)  # the curriculum itself says more
+    if values.get("confidence", 0.0) is None:
+        del values["confidence"]  # θ opens the gate, as it did before there was another way
+    if not np.any(values.get("doubt", 1.0)):
+        del values["doubt"]
     return values
 
 

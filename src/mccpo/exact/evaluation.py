@@ -22,7 +22,8 @@ class Values:
     `ret` and `costs` are discounted; `engagement` and `gain` (ΔK) are not. `pi_hack` and
     `prerequisite_violation_rate` are shares of steps, `violation_rate` is the share of episodes in which some
     constrained cost arises. `learning` is the gain with discount, `mastered` the number of concepts that are mastered
-    when an episode ends; both are 0 in runs of versions that did not measure them.
+    when an episode ends; both are 0 in runs of versions that did not measure them. `true_violation_rate` is the share
+    of steps that teach what the learner is not ready for in truth; None where nobody counted.
     """
 
     ret: float
@@ -34,6 +35,7 @@ class Values:
     prerequisite_violation_rate: float
     learning: float = 0.0
     mastered: float = 0.0
+    true_violation_rate: float | None = None
 
     def reached(self, floor: str) -> float:
         """What the policy reaches of what a floor is about."""
@@ -69,6 +71,7 @@ def evaluate(
     discounted = occupancy(model, policy, model.gamma)
     visits = occupancy(model, policy, 1.0)
     steps = visits.sum()
+    unready = float((visits[:, :-1] * model.unready).sum() / steps)
     return Values(
         ret=float((discounted * model.reward).sum()),
         costs={name: float((discounted * model.costs[..., i]).sum()) for i, name in enumerate(model.cost_names)},
@@ -76,7 +79,8 @@ def evaluate(
         gain=float((visits * model.gain).sum()),
         pi_hack=float(visits[:, :-1][:, model.hack].sum() / steps),
         violation_rate=_violation_rate(model, policy, constrained or model.constrained),
-        prerequisite_violation_rate=float((visits[:, :-1] * model.unready).sum() / steps),
+        prerequisite_violation_rate=unready,
+        true_violation_rate=unready,  # these environments know what is mastered
         learning=float((discounted * model.gain).sum()),
         mastered=float((visits * model.mastered_at_end).sum()),
     )

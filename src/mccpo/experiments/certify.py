@@ -29,7 +29,7 @@ from jaxtyping import Float
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.env import Environment, Estimated
+from mccpo.env import Environment, Estimated, Tutoring
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.options import Stage
@@ -50,6 +50,7 @@ from mccpo.runs.results import (
 DOCUMENT = "certificate.json"
 EPISODES = 10_000
 MOST_VIOLATIONS = 0.01
+READY_REMEDY = "; train it behind a gate that asks for more confidence, such as --ready 0.95 or 0.99"
 _BLOCK = 500  # episodes that are played together
 _UNREADY = "the prerequisite violation rate"
 _ROUNDING = 1e-4  # single precision may take a sum of costs a little beyond the most that it can be
@@ -62,7 +63,7 @@ class Terms:
     - `episodes`: of each policy. `policy`: which one is asked about; all of them by default.
     - `estimation_error`: the standard deviation σ of the mastery that the policies see around the true one.
     - `most_violations`: the share of steps that may teach what the learner is not ready for. By default there is a
-      limit, `MOST_VIOLATIONS`, where such steps can occur, else none.
+      limit where such steps can occur: what the gate's confidence leaves, else `MOST_VIOLATIONS`.
     """
 
     confidence: float = 0.95
@@ -89,7 +90,7 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
         raise InputError(f"there is no policy {terms.policy}", fix=f"choose from 0 to {seeds - 1}")
     env = _seen_through(policies.env, terms.estimation_error)
     structural, reason = _readiness(policies, env, terms.estimation_error)
-    limit = MOST_VIOLATIONS if terms.most_violations is None and not structural else terms.most_violations
+    limit = _promised(env) if terms.most_violations is None and not structural else terms.most_violations
     claims = seeds * (len(policies.constraints.amounts) + (not structural))
     if not claims:
         raise InputError(f"{policies.part} has no budgets or floors to certify", fix="train it under some")
@@ -121,6 +122,13 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
     )
 
 
+def _promised(env: Environment[Any]) -> float:
+    """The share of lessons that may be unready in truth: what the confidence of the gate leaves, where it has one."""
+    inner = env.unwrapped
+    confidence = inner.confidence if isinstance(inner, Tutoring) else None
+    return MOST_VIOLATIONS if confidence is None else 1 - float(confidence)
+
+
 def shortfall(certificate: Certificate) -> str | None:
     """What stands in the way of a certificate that did not pass: the claim that is furthest from its verdict."""
     claims = [
@@ -141,14 +149,23 @@ def shortfall(certificate: Certificate) -> str | None:
     )
     where = f"{what} is {worst.bound:.5g} {sides[0]} {worst.budget:.5g}{more}; "
     if worst.episodes_needed is None:
-        return f"{where}its mean {worst.mean:.5g} is not {sides[1]}: no number of episodes will do"
+        remedy = READY_REMEDY if what.startswith(_UNREADY) else ""
+        return f"{where}its mean {worst.mean:.5g} is not {sides[1]}: no number of episodes will do{remedy}"
     return f"{where}its mean is {worst.mean:.5g}: a verdict takes about {worst.episodes_needed:,} episodes"
 
 
-def write_certificate(run: Path, certificate: Certificate) -> Certificate:
-    """Keeps a certificate, passed or not, in the folder of the run that it is about; gives it as it is kept."""
+def document_of(on: str | None = None) -> str:
+    """The name of a certificate's file: of the environment of training, or of another by its own name or file."""
+    return DOCUMENT if on is None else f"certificate-{Path(on).stem}.json"
+
+
+def write_certificate(run: Path, certificate: Certificate, on: str | None = None) -> Certificate:
+    """Keeps a certificate, passed or not, in the folder of the run that it is about; gives it as it is kept.
+
+    `on` names the environment where it is another than that of training.
+    """
     sealed = replace(certificate, seal=Seal(__version__, digest(run)))
-    files.write_text(run / DOCUMENT, dump_json(sealed.as_json(), indent=2) + "\n")
+    files.write_text(run / document_of(on), dump_json(sealed.as_json(), indent=2) + "\n")
     return sealed
 
 

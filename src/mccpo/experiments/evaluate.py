@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mccpo.env import Environment
+from mccpo.env import Environment, with_gate_of
 from mccpo.errors import InputError
 from mccpo.experiments.finite import tests
 from mccpo.experiments.problem import ANCHOR, worth
@@ -72,8 +72,8 @@ def evaluate(
     if not 0 <= drawn < 2**32:
         raise InputError(f"seed is {drawn}", fix="give a whole number from 0 to 4294967295")
     if on is not None:
-        moved = [_moved(policies, on, [*saved, *beside], episodes, drawn) for policies in saved]
-        return [_table(moved, episodes, drawn, NOTE_ELSEWHERE)]
+        there = [moved(policies, on, [*saved, *beside], episodes, drawn) for policies in saved]
+        return [_table(there, episodes, drawn, NOTE_ELSEWHERE)]
     note = NOTE_SAME if drawn == saved[0].seed else NOTE_FRESH
     by_environment: dict[str, list[Policies]] = {}
     for policies in saved:
@@ -81,10 +81,14 @@ def evaluate(
     return [_table(kept, episodes, drawn, note) for kept in by_environment.values()]
 
 
-def _moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
-    """Policies in an environment that they were not trained in, with budgets and an anchor of its own."""
+def moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
+    """Policies in an environment that they were not trained in, with budgets and an anchor of its own.
+
+    The anchor is what the unconstrained policies among `others` are worth there. The gate is that of training.
+    """
     if (env.action_names, env.num_features) != (saved.env.action_names, saved.env.num_features):
         raise InputError(f"{saved.part} was trained to teach other concepts than {env.name} has", fix="name another")
+    env = with_gate_of(env, saved.env)
     anchors = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
     if not anchors:
         raise InputError(

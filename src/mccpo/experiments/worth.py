@@ -26,6 +26,7 @@ def values_of(env: Environment[Any], played: Episodes, seed: int) -> Values:
         pi_hack=0.0,
         violation_rate=float(played.violates[seed].mean()),
         prerequisite_violation_rate=float(played.unready[seed].sum()) / steps,
+        true_violation_rate=float(played.untrue[seed].sum()) / steps,
         learning=float(played.learning[seed].mean()),
         mastered=float(played.mastered[seed].mean()),
     )
@@ -51,6 +52,7 @@ def mean_values(values: Sequence[Values]) -> Values:
         pi_hack=0.0,
         violation_rate=over(lambda worth: worth.violation_rate),
         prerequisite_violation_rate=over(lambda worth: worth.prerequisite_violation_rate),
+        true_violation_rate=over(lambda worth: worth.true_violation_rate or 0.0),
         learning=over(lambda worth: worth.learning),
         mastered=over(lambda worth: worth.mastered),
     )

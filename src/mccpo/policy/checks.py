@@ -13,7 +13,7 @@ from mccpo.policy.arrays import Array
 
 PerConcept: TypeAlias = Float[Array, ""] | Float[Array, " concepts"]
 """One number for all concepts, or one for each."""
-PER_CONCEPT = ("K0", "eta", "guess", "slip", "ease", "success", "failure")
+PER_CONCEPT = ("K0", "eta", "guess", "slip", "doubt", "ease", "success", "failure")
 """The parameters of tutors that can be such."""
 
 

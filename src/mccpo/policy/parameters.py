@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mccpo.curriculum import Curriculum, check_theta
+from mccpo.curriculum import Curriculum, check_confidence, check_theta
 from mccpo.errors import InputError
 from mccpo.policy.activities import Activity
 from mccpo.policy.checks import (
@@ -31,7 +31,9 @@ class TutorParameters:
     - `curriculum`, `activities`: what can be taught, and how; without activities, every action is plain practice.
     - `K0`, `eta`: mastery at the start and learning rate, one number for all concepts or one for each.
     - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it, again for all or each.
-    - `theta`: the mastery that opens the gate.
+    - `theta`: the mastery that opens the gate; `confidence`, where it is given: the chance that all prerequisites are
+      mastered that opens it instead.
+    - `doubt`: the share of the odds of mastery that a gate with a confidence does not count on, again for all or each.
     - `unready_gain`: the factor on the learning rate of a concept that is not ready.
     - `novelty_span`: the number of lessons over which a concept's novelty falls to 1/e.
     - `prices`: the numbers by which engagement and costs are worked out.
@@ -50,16 +52,22 @@ class TutorParameters:
     prices: Prices
     horizon: int
     gamma: float
+    confidence: float | None = None
+    doubt: PerConcept = 0.0
 
     def __post_init__(self) -> None:
         if not is_number(self.theta):
             raise InputError(f"theta is {self.theta}", fix="give a number, such as 0.7")
         check_theta(self.theta)
+        if self.confidence is not None:
+            if not is_number(self.confidence):
+                raise InputError(f"confidence is {self.confidence}", fix="give a number, such as 0.95")
+            check_confidence(self.confidence)
         check_gamma(self.gamma)
         check_horizon(self.horizon)
         check_probability("unready_gain", self.unready_gain)
         check_probability("c3_demand", self.prices.c3_demand)
-        for name in ("K0", "eta", "guess", "slip"):
+        for name in ("K0", "eta", "guess", "slip", "doubt"):
             check_per_concept(name, getattr(self, name), self.curriculum.concepts)
         for name, value in self.prices._asdict().items():
             check_at_least_0(name, value)

@@ -28,11 +28,11 @@ _METRICS = {
     "pi_hack": ("π(hack)", "probability of the action that engages without teaching"),
     "violation_rate": ("Violation rate", "share of episodes with any constrained cost"),
     "prerequisite_violation_rate": (
-        "Unready steps",
-        "share of steps that teach a concept the learner is not ready for",
+        "Unready, by gate",
+        "share of steps that teach a concept the learner is not ready for by the mastery that the gate goes by",
     ),
     "true_violation_rate": (
-        "True violations",
+        "Unready, in truth",
         "share of steps that teach a concept whose prerequisites the learner has not in truth mastered",
     ),
     "prerequisite_violations_training": ("Unready, in training", "training steps that taught an unready concept"),

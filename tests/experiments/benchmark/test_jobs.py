@@ -129,17 +129,20 @@ def rows_in(folder):
 
 
 def test_several_processes_give_the_same_results(asked, tmp_path, capfd):
+    """Also where an environment ends its process: that one is left."""
     methods, trials = ("printing", "dying", "ending"), []
-    whole = asked(*methods)
+    whole = asked(*methods, environments=("killing", "gate"))
     shared = run(tmp_path / "shared", whole, Session(), after_trial=trials.append, workers=Workers(2))
     assert "hello" not in capfd.readouterr().out
     run(tmp_path / "alone", asked("printing"), Session())
-    rows = rows_in(tmp_path / "shared")
+    rows = rows_in(tmp_path / "shared").filter(environment="gate")
     assert rows.filter(method="printing").equals(rows_in(tmp_path / "alone"))
     found = {row["method"]: (row["status"], row["why"]) for row in rows.iter_rows(named=True)}
     assert found["dying"] == ("crashed", "its process ended with 3")
     assert found["ending"] == ("crashed", "its process ended without a result")
     assert {trial.method: trial.status for trial in trials} == {method: found[method][0] for method in methods}
+    assert shared.environments["killing"] == NotRun("its process was ended by SIGKILL")
+    assert found["printing"][0] == "done"
     seconds = shared.methods["printing"].seconds["gate"]
     assert seconds.all > 0
     assert seconds.device == "cpu"
@@ -155,12 +158,6 @@ def test_a_process_that_hangs_is_ended(asked, tmp_path, monkeypatch):
     run(tmp_path, asked("hanging", limit=0.1), Session(), after_trial=trials.append, workers=Workers(2))
     assert set(rows_in(tmp_path)["status"]) == {"timed out"}
     assert [(trial.method, trial.status) for trial in trials] == [("hanging", "timed out")]
-
-
-def test_an_environment_that_ends_its_process_is_left(asked, tmp_path):
-    results = run(tmp_path, asked("random-ready", environments=("killing", "gate")), Session(), workers=Workers(2))
-    assert results.environments["killing"] == NotRun("its process was ended by SIGKILL")
-    assert {cell.environment: cell.status for cell in results.findings.cells}["gate"] == "done"
 
 
 @pytest.mark.slow

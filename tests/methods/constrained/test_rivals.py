@@ -46,7 +46,7 @@ def same_bits(one, other):
 
 
 # Their mechanisms have tests of their own, and they share the rest with the others.
-AS_OTHERS = (RCPO, PIDLagrangian, FOCOPS, CRPO, P3O, KGA2C, FPI, Lyapunov)
+AS_OTHERS = (PPOLagrangian, RCPO, PIDLagrangian, FOCOPS, CRPO, P3O, KGA2C, FPI, Lyapunov)
 
 
 @pytest.mark.parametrize(

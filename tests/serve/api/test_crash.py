@@ -4,13 +4,13 @@ import asyncio
 import http.client
 import json
 import random
-import subprocess
-import sys
+import signal
 import threading
 import time
 from collections import Counter
 
 import pytest
+from tests.forked import forked
 
 from mccpo.env import make
 from mccpo.serve.record import Store, rows, verify
@@ -58,11 +58,9 @@ def _killed_after(outcomes, seconds, url, run, *, of_everyone=False):
 
     Not so many seconds after it listens: on a busy machine it would be killed before it has done anything.
     """
-    command = [sys.executable, "-m", "mccpo", "serve", str(run), "--database", url, "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     clients = []
-    try:
-        line = server.stdout.readline()
+    with forked("serve", run, "--database", url, "--port", "0") as server:
+        line = server.out.readline()
         assert " at http://127.0.0.1:" in line
         port = int(line.split(" at http://127.0.0.1:")[1].split(";")[0])
         clients = [Client(port, f"n{at}") for at in range(CLIENTS)]
@@ -76,12 +74,10 @@ def _killed_after(outcomes, seconds, url, run, *, of_everyone=False):
             assert any(client.is_alive() for client in clients), [client.refused for client in clients]
             time.sleep(0.001)
         time.sleep(seconds)
-        assert server.poll() is None
-    finally:
-        server.kill()  # SIGKILL: nothing is flushed, nothing is closed
-        server.communicate(timeout=HUNG)
-        for client in clients:
-            client.join(timeout=HUNG)
+        server.signal(signal.SIGKILL)  # nothing is flushed, nothing is closed
+        assert server.ended(HUNG) == -signal.SIGKILL  # and not by itself before
+    for client in clients:
+        client.join(timeout=HUNG)
     assert not any(client.is_alive() for client in clients)
     assert [client.refused for client in clients] == [[]] * CLIENTS
     return clients

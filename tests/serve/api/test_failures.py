@@ -6,9 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,8 +13,10 @@ from contextlib import contextmanager
 import httpx
 import psycopg
 import pytest
+from tests.forked import forked
 
 from mccpo.bench.serve import servers
+from mccpo.cli import main
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.serve.policy import load_release
@@ -40,42 +39,26 @@ def run(run_of, tmp_path):
     return shutil.copytree(run_of(make("tutor-15")), tmp_path / "run")
 
 
-def command(*tokens, before=""):
-    """The command line; `before` is done to the process first."""
-    return [
-        sys.executable,
-        "-c",
-        f"{before}import sys; from mccpo.cli import main; sys.exit(main())",
-        *map(str, tokens),
-    ]
-
-
 @contextmanager
 def serving(*tokens, before=""):
     """A client of a service of its own process, which is gone afterwards."""
-    with (
-        tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen(
-            command("serve", *tokens, "--port", "0", before=before), stdout=subprocess.PIPE, stderr=said, text=True
-        ) as process,
-    ):
-        try:
-            line = process.stdout.readline()
-            assert " at http://" in line, (said.seek(0), said.read())
-            with httpx.Client(base_url=line.split(" at ")[1].split(";")[0], timeout=30) as client:
-                yield client
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+    with forked("serve", *tokens, "--port", "0", before=before) as process:
+        line = process.out.readline()
+        assert " at http://" in line, process.told()
+        with httpx.Client(base_url=line.split(" at ")[1].split(";")[0], timeout=30) as client:
+            yield client
+        process.signal(signal.SIGINT)
+        assert process.ended() == 130
 
 
 def refused(*tokens):
     """What a call says that is refused at start: one line."""
-    done = subprocess.run(command(*tokens), capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    return done.stderr
+    with forked(*tokens) as process:
+        told = process.told()
+        assert process.ended() == 2, told
+        assert process.out.read() == ""
+    assert told.count("\n") == 1
+    return told
 
 
 def registered(client, name="Ana"):
@@ -342,7 +325,7 @@ def test_an_outcome_that_differs_or_belongs_to_nothing_is_refused(run):
         assert client.get(f"/v1/learners/{learner}/state").json() == state
 
 
-def test_an_outcome_that_comes_too_late_is_on_record_and_changes_nothing(run):
+def test_an_outcome_that_comes_too_late_is_on_record_and_changes_nothing(run, capsys):
     with serving(run, "--late-hours", 0.2 / 3600) as client:
         learner = registered(client)
         decision = decided(client, learner)
@@ -355,5 +338,6 @@ def test_an_outcome_that_comes_too_late_is_on_record_and_changes_nothing(run):
         assert report(client, decision["id"]).json() == outcome | {"again": True}
         assert not decided(client, learner)["again"]  # it no longer waits
     assert holds(run / "decisions.db") == (2, 1)
-    lines = json.loads(subprocess.run(command("verify", run / "decisions.db", "--json"), capture_output=True).stdout)
-    assert lines["holds"]
+    capsys.readouterr()
+    assert main(["verify", str(run / "decisions.db"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["holds"]

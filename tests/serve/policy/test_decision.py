@@ -48,7 +48,7 @@ def diamonds(run_of):
 
 
 def holds(release, standing, concept):
-    return gate.holds(release.prerequisites, release.theta, mastery(release, standing), concept)
+    return gate.holds(release.prerequisites, release.opening, mastery(release, standing), concept)
 
 
 def through_json(value):

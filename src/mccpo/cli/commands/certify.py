@@ -31,25 +31,36 @@ def certify(
     most_violations: Annotated[
         float | None,
         Parameter(
-            help="The share of steps that may teach what the learner is not ready for; 0.01 by default where such "
-            "steps can occur: by an estimate of mastery, or a method with neither mask nor filter."
+            help="The share of steps that may teach what the learner is not ready for. By default there is a limit "
+            "where such steps can occur, by an estimate of mastery or a method with neither mask nor filter: what "
+            "--ready left when it was trained, else 0.01."
         ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        Parameter(help="Another environment than that of training, such as the judge.json of a prepared folder."),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Bound what the policies of a run cost, from fresh episodes, and exit 0 only if every bound is within its budget.
 
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
-    with more. The certificate is written into the run's folder, passed or not.
+    with more. The certificate is written into the run's folder, passed or not. With --on, budgets are the same shares
+    of what the run's unconstrained policies cost there, and the file is named after the environment.
     """
+    from mccpo.env import make
     from mccpo.experiments import certify as experiment
-    from mccpo.experiments import load_policies
+    from mccpo.experiments import evaluate, load_policies
+    from mccpo.methods import EVALUATION_EPISODES
 
     terms = experiment.Terms(confidence, episodes, policy, estimation_error, most_violations)
-    policies = _only(load_policies(run), method, part)
+    saved = load_policies(run)
+    policies = _only(saved, method, part)
+    if on is not None:
+        policies = evaluate.moved(policies, make(on), saved, EVALUATION_EPISODES, policies.seed)
     with progress() as show:
-        certificate = experiment.write_certificate(run, experiment.certify(policies, terms, show))
-    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / experiment.DOCUMENT))
+        certificate = experiment.write_certificate(run, experiment.certify(policies, terms, show), on)
+    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / experiment.document_of(on)))
     if (missing := experiment.shortfall(certificate)) is not None:
         raise GateFailed(missing)
 

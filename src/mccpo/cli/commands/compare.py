@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, ReadyFlag, RequireFlag, Training, TrainingFlags
 from mccpo.errors import InputError
 
 
@@ -23,6 +23,7 @@ def compare(
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,
     floor: FloorFlag = None,
+    ready: ReadyFlag = None,
     objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
@@ -42,6 +43,7 @@ def compare(
         curriculum=curriculum,
         requirements=require or (),
         floors=floor or (),
+        ready=ready,
         objective=objective,
         methods=COMPARED_METHODS,
     )

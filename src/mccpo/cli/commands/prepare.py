@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.cli.flags import confidence_of
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from mccpo.curriculum import RawGraph
     from mccpo.experiments.prepare import LogOrigin, PreparedDocument
+
+
+THETA, CONFIDENCE = 0.7, 0.95
 
 
 def prepare(
@@ -37,7 +41,17 @@ def prepare(
     episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
     horizon: Annotated[WholeNumber | None, Parameter(help="Steps of an episode; their mean length by default.")] = None,
     group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
-    theta: Annotated[float, Parameter(help="The mastery that opens the gate.")] = 0.7,
+    theta: Annotated[
+        float | None,
+        Parameter(help="The mastery of each prerequisite that opens the gate, as in the paper: in place of --ready."),
+    ] = None,
+    ready: Annotated[
+        str | None,
+        Parameter(
+            help="The least chance that a learner is ready which opens the gate; 'theta' for the paper's gate. 0.95 by "
+            "default, unless --theta is given."
+        ),
+    ] = None,
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
@@ -45,20 +59,30 @@ def prepare(
     """Make an environment of logs: curriculum, learners, demand and engagement as the data shows them.
 
     Half of the learners make the environment in which a policy is trained, by knowledge tracing. The other half make
-    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes.
+    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes. What is
+    doubtful is said on stderr, and kept in prepared.json as `warnings`.
     """
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
 
-    options = PrepareOptions(minimum, episodes, horizon, group, theta, restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), restarts, seed)
     check_folder(out)
     parts = None if members is None else _members(members)
-    stated = None if graph is None else _stated(graph)
+    stated, repairs = (None, []) if graph is None else _stated(graph)
     table, origin = _table(logs, flags)
-    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin)
+    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin).warned(repairs)
     prepared.write(out)
+    for line in prepared.document.warnings:
+        note(f"warning: {line}")
     result = {"prepared": str(out), **prepared.document.as_json()}
     emit(result, as_json=json, text=lambda: "\n".join(_text(out, prepared.document)))
+
+
+def _gate(theta: float | None, ready: str | None) -> tuple[float, float | None]:
+    """θ, and the confidence where it is that which opens the gate."""
+    if ready is None and theta is None:
+        return THETA, CONFIDENCE
+    return THETA if theta is None else theta, confidence_of(ready)
 
 
 def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
@@ -72,23 +96,28 @@ def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
     return read.table, LogOrigin(logs.name, flags.format, read.account)
 
 
-def _stated(path: Path) -> RawGraph:
-    """A graph from its file; faults are repaired, and that is said."""
+def _stated(path: Path) -> tuple[RawGraph, list[str]]:
+    """A graph from its file, and what to say of the faults that were repaired."""
     from mccpo.curriculum import read_raw
-    from mccpo.experiments.prepare import repaired
+    from mccpo.curriculum.lint import repaired
+    from mccpo.experiments.prepare import refuse_no_edges
 
     graph, removed = repaired(read_raw(path))
-    if removed:
-        note(f"{path}: {len(removed)} faults repaired, the first at {removed[0].where} ({removed[0].why})")
-    return graph
+    refuse_no_edges(graph)  # before the logs are read, which may take minutes
+    if not removed:
+        return graph, []
+    what = f"{path}: {len(removed)} faults repaired, the first at {removed[0].where} ({removed[0].why})"
+    return graph, [f"{what}; `mccpo curriculum check {path}` lists all"]
 
 
 def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
     from mccpo.curriculum.derive import learn_graph
     from mccpo.logs import responses_by_concept
 
-    note("no --graph is given: it is learnt from the responses, and labelled as derived")
-    return learn_graph(responses_by_concept(table), origin=logs.name).graph
+    graph = learn_graph(responses_by_concept(table), origin=logs.name).graph
+    if graph.edges:  # otherwise it is refused, and that alone is said
+        note("no --graph is given: it is learnt from the responses, and labelled as derived")
+    return graph
 
 
 def _members(path: Path) -> dict[str, str]:
@@ -128,6 +157,12 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
         )
     demand = document.demand
     yield f"demand    {demand.least:.2f} to {demand.most:.2f}, the mean of {', '.join(demand.mean_of)}"
+    if (gate := document.calibration) is not None:
+        yield (
+            f"gate      at {document.options.ready:g}: where it calls a concept mastered, {gate.right:.1%} of "
+            f"{gate.answers:,} held-out answers are right, {gate.said:.1%} was said"
+        )
+        yield f"{'':<10}stricter for {gate.stricter} of {len(gate.concepts)} concepts, as these answers ask"
     if len(document.groups) > 1:
         yield "groups    " + ", ".join(f"{group.name} {group.share:.0%}" for group in document.groups)
     yield f"next: mccpo compare {out}"

@@ -70,6 +70,10 @@ def serve(
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     method: Annotated[str | None, Parameter(help="Whose policy; mc-cpo's, or that of the only method.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
+    ready: Annotated[
+        float | None,
+        Parameter(help="The least chance that a learner is ready which opens the gate; as in training by default."),
+    ] = None,
     keys: Annotated[
         Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")
     ] = None,
@@ -95,7 +99,7 @@ def serve(
                 f"all keys in {keys} are revoked, so that nobody would be answered", fix="make one: `mccpo keys create`"
             )
         _check_host(host, key_file)
-        release = load_release(folder, part=part, method=method, seed=seed)
+        release = load_release(folder, part=part, method=method, seed=seed, ready=ready)
         service = _service(release, record, rules)
         app = create_app(service, _settings(key_file, rate, folder, rules))
         add_pages(app, key_file)

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, ReadyFlag, RequireFlag, Training, TrainingFlags
 from mccpo.errors import InputError
 
 
@@ -26,6 +26,7 @@ def train(
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,
     floor: FloorFlag = None,
+    ready: ReadyFlag = None,
     objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
 ) -> None:
@@ -37,6 +38,8 @@ def train(
 
     if flags.methods is not None:
         raise InputError("train takes one method", fix="name it with --method, or run `mccpo compare`")
-    options = flags.options(curriculum=curriculum, requirements=require or (), floors=floor or (), objective=objective)
+    options = flags.options(
+        curriculum=curriculum, requirements=require or (), floors=floor or (), ready=ready, objective=objective
+    )
     tables = {environment: partial(experiment.produce, environment, method)}
     perform(f"train-{environment}-{method}", tables, options, flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
@@ -108,14 +108,8 @@ def without_cycles(graph: RawGraph, cycles: Cycles) -> tuple[RawGraph, tuple[str
         raise InputError(
             f"{graph.source}: {fault.kind}, {fault.where}", fix="correct it, or add --choice cycles=repair"
         )
-    repaired, removed = lint.repair(graph)
-    labelled = replace(repaired.to_raw().labelled_as(graph), source=graph.source)
-    rows = tuple(
-        RawConcept(row.name, row.prerequisites) for row in labelled.rows
-    )  # nobody gave these concepts a demand
-    return replace(labelled, rows=rows), tuple(
-        f"removed {removal.where} ({removal.kind}: {removal.why})" for removal in removed
-    )
+    left, removed = lint.repaired(graph)
+    return left, tuple(f"removed {removal.where} ({removal.kind}: {removal.why})" for removal in removed)
 
 
 def linked(evidence: Mapping[Edge, Evidence]) -> set[str]:

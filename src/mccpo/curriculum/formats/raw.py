@@ -71,6 +71,10 @@ class RawGraph:
         evidence = {edge: reasons for edge, reasons in other.evidence.items() if edge in own_edges}
         return replace(self, derived=other.derived, evidence=evidence)
 
+    def stating(self, demand: Mapping[str, float]) -> RawGraph:
+        """This graph with these demands and no others: a demand that nobody stated must not be read as stated."""
+        return replace(self, rows=tuple(replace(row, demand=demand.get(row.name)) for row in self.rows))
+
     def provenances(self, edges: Collection[Edge] | None = None) -> dict[str, int]:
         """How many of the distinct edges come from where; those of which nothing is said are left out."""
         counts: dict[str, int] = {}

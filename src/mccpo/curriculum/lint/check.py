@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import rustworkx
 
 from mccpo.curriculum.formats.raw import RawGraph, arrow
+from mccpo.curriculum.lint.names import near_duplicates, spelling
 from mccpo.curriculum.lint.repair import redundant_edges, repair, strong_components
 
-Kind = Literal["cycle", "self-loop", "duplicate", "dangling", "unreachable", "redundant"]
-KINDS: tuple[Kind, ...] = ("cycle", "self-loop", "dangling", "duplicate", "unreachable", "redundant")
+Kind = Literal["cycle", "self-loop", "dangling", "duplicate", "near-duplicate", "unreachable", "redundant"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """Every kind of finding, the gravest first."""
 GRAVE: frozenset[Kind] = frozenset(("cycle", "self-loop", "dangling"))
 """The kinds with which a graph cannot serve as a gate."""
@@ -58,8 +59,9 @@ def check(raw: RawGraph) -> LintReport:
 
     `cycle`: a set of concepts that all come before one another (one finding for each such set). `self-loop`: a concept
     that is its own prerequisite. `dangling`: a prerequisite that is not a concept. `duplicate`: a name or an edge that
-    is stated more than once. `unreachable`: a concept that no learner can become ready for, because it is on or behind
-    a cycle, a self-loop or a dangling prerequisite. `redundant`: an edge that a longer path already implies.
+    is stated more than once. `near-duplicate`: names that differ only in case, spacing or plural. `unreachable`: a
+    concept that no learner can become ready for, because it is on or behind a cycle, a self-loop or a dangling
+    prerequisite. `redundant`: an edge that a longer path already implies.
     """
     repaired, _ = repair(raw)
     findings: list[Finding] = [
@@ -67,6 +69,7 @@ def check(raw: RawGraph) -> LintReport:
         *_self_loops(raw),
         *_dangling(raw),
         *_duplicates(raw),
+        *_near_duplicates(raw),
         *_unreachable(raw),
         *(
             Finding("redundant", arrow(*edge), f"implied by {arrow(*path)}")
@@ -98,9 +101,12 @@ def _self_loops(raw: RawGraph) -> Iterator[Finding]:
 
 def _dangling(raw: RawGraph) -> Iterator[Finding]:
     known = set(raw.names)
+    alike = {spelling(name): name for name in raw.names}
     for start, end in dict.fromkeys(raw.edges):
         if start and start not in known:
-            yield Finding("dangling", arrow(start, end), f"{start!r} is not a concept of the graph")
+            close = alike.get(spelling(start))
+            hint = "" if close is None else f"; is it {close!r}?"
+            yield Finding("dangling", arrow(start, end), f"{start!r} is not a concept of the graph{hint}")
         elif not start:
             yield Finding("dangling", end, "its list of prerequisites has an empty entry")
 
@@ -112,6 +118,13 @@ def _duplicates(raw: RawGraph) -> Iterator[Finding]:
     for edge, times in Counter(raw.edges).items():
         if times > 1:
             yield Finding("duplicate", arrow(*edge), f"the edge is stated {times} times")
+
+
+def _near_duplicates(raw: RawGraph) -> Iterator[Finding]:
+    # Not a grave fault, and `repair` leaves them: two concepts may really be called so, and only people can tell.
+    for names in near_duplicates(raw.names):
+        message = "these names differ only in case, spacing or plural; if they mean one concept, give it one name"
+        yield Finding("near-duplicate", ", ".join(names), message)
 
 
 def _unreachable(raw: RawGraph) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import rustworkx
 
 from mccpo.curriculum.formats.raw import Edge, RawGraph, arrow
 from mccpo.curriculum.graph import Curriculum
+from mccpo.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,35 @@ def repair(raw: RawGraph, *, reduce: bool = False) -> tuple[Curriculum, tuple[Re
         edges = (edge for edge in curriculum.edges if edge not in implied)
         curriculum = Curriculum(edges, curriculum.concepts, curriculum.demand)
     return curriculum, tuple(removed)
+
+
+def repaired(raw: RawGraph, *, reduce: bool = False) -> tuple[RawGraph, tuple[Removal, ...]]:
+    """The graph that `repair` leaves, with the labels and the demands of the file and no others.
+
+    Refuses to drop most of the edges. What is left would be a graph that nobody stated.
+    """
+    curriculum, removed = repair(raw, reduce=reduce)
+    _refuse_loss(raw, len(curriculum.edges) + sum(removal.kind == "redundant" for removal in removed))
+    graph = replace(curriculum.to_raw(), source=raw.source)
+    return graph.stating(raw.demand).labelled_as(raw), removed
+
+
+def _refuse_loss(raw: RawGraph, kept: int) -> None:
+    """Refuses where more edges would go than stay. Redundant edges count as kept: longer paths still say the same."""
+    stated = {edge for edge in raw.edges if edge[0]}  # an empty entry names no concept, so nothing is lost with it
+    if 2 * kept >= len(stated):
+        return
+    known = set(raw.names)
+    lost = {
+        "dangling": sum(start not in known for start, _ in stated),
+        "self-loop": sum(start == end for start, end in stated),
+    }
+    lost["cycle"] = len(stated) - kept - sum(lost.values())
+    kinds = ", ".join(f"{count} {kind}" for kind, count in lost.items() if count)
+    raise InputError(
+        f"{raw.source}: a repair would drop {len(stated) - kept} of {len(stated)} edges ({kinds})",
+        fix=f"correct the file; `mccpo curriculum check {raw.source}` lists the faults",
+    )
 
 
 def strong_components(raw: RawGraph) -> tuple[Component, ...]:

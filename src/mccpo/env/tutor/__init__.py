@@ -6,10 +6,12 @@ from mccpo.env.tutor.cut import cut
 from mccpo.env.tutor.estimation import Estimated, EstimatedState
 from mccpo.env.tutor.families import RandomCurricula
 from mccpo.env.tutor.fractions import Fractions, fractions_curriculum
+from mccpo.env.tutor.gating import with_gate_of
 from mccpo.env.tutor.goal import TutorGoal
 from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
-from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.env.tutor.state import Lesson, Progress, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.policy import ACTIVITIES, Activity
 
 __all__ = [
@@ -39,4 +41,5 @@ __all__ = [
     "fractions_curriculum",
     "posterior",
     "profile_curriculum",
+    "with_gate_of",
 ]

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
-from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.env.tutor.state import Lesson, Progress, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
 from mccpo.policy import check_probability
 
@@ -101,6 +102,8 @@ class TutorBKT(Tutoring[Latent]):
     """
 
     name: ClassVar[str] = "tutor-15-bkt"
+
+    estimates: ClassVar[bool] = True
 
     groups: tuple[Group, ...] = eqx.field(static=True, default=GROUPS, converter=tuple)
     costs_on: Literal["expected", "realised"] = eqx.field(static=True, default="expected")

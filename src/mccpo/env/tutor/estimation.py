@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
-from mccpo.env.tutor.tutoring import LatentT, Tutoring, TutorState
+from mccpo.env.tutor.state import LatentT, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
 
 

@@ -17,7 +17,7 @@ from mccpo.env.finite.random_finite import random_curriculum
 from mccpo.env.registry import register
 from mccpo.env.tutor.curricula import dependants
 from mccpo.env.tutor.profiles import Tutor
-from mccpo.env.tutor.tutoring import TutorState
+from mccpo.env.tutor.state import TutorState
 from mccpo.errors import InputError
 from mccpo.policy import demand_of
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env.contract import TimeStep
 from mccpo.env.registry import register
 from mccpo.env.tutor.profiles import Tutor
-from mccpo.env.tutor.tutoring import TutorState
+from mccpo.env.tutor.state import TutorState
 from mccpo.errors import InputError
 from mccpo.policy import check_probability
 

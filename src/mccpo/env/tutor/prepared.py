@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
-from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.env.tutor.state import Lesson, Progress, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
 from mccpo.policy import PerConcept, check_length, per_concept
 
@@ -56,6 +57,7 @@ class PreparedJudge(Tutoring[Practised]):
     """
 
     name: ClassVar[str] = "prepared-judge"
+    estimates: ClassVar[bool] = True
 
     ease: PerConcept = eqx.field(default=0.0, converter=per_concept)
     success: PerConcept = eqx.field(default=0.2, converter=per_concept)

@@ -9,7 +9,8 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from mccpo.env.registry import register
-from mccpo.env.tutor.tutoring import Lesson, Progress, Tutoring, TutorState
+from mccpo.env.tutor.state import Lesson, Progress, TutorState
+from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.policy import ACTIVITIES, Activity
 
 

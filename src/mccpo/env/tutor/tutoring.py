@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import abc
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.curriculum import Curriculum
+from mccpo.curriculum import Curriculum, trusted
 from mccpo.env.concept_graph import Beliefs, ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.curricula import chosen_curriculum
+from mccpo.env.tutor.state import LatentT, Lesson, Progress, TutorState
+from mccpo.errors import InputError
 from mccpo.policy import (
     Activity,
     Features,
@@ -31,67 +33,6 @@ from mccpo.policy import (
     offered,
     per_concept,
 )
-
-LatentT = TypeVar("LatentT")
-
-
-class TutorState(NamedTuple, Generic[LatentT]):
-    """Where a learner stands.
-
-    **Fields:**
-
-    - `K`: the mastery of each concept, in [0, 1], on which the gate, the engagement and the costs go.
-    - `novelty`: exp(−n/`novelty_span`), n the times each concept was taught.
-    - `last`: the last action taken, `num_actions` before the first.
-    - `correct`: the learner's record: whether the last answer was right; false before the first.
-    - `t`: the steps taken.
-    - `latent`: what no tutor sees; None where K is all there is to know.
-    - `case`: what else the tutor knows of this learner, such as its targets; None where learners begin alike.
-    """
-
-    K: Float[Array, " concepts"]
-    novelty: Float[Array, " concepts"]
-    last: Int[Array, ""]
-    correct: Bool[Array, ""]
-    t: Int[Array, ""]
-    latent: LatentT
-    case: Any = None
-
-
-class Lesson(NamedTuple):
-    """What is taught in one step.
-
-    **Fields:**
-
-    - `concept`: its position; `taught`: the same as a mask, all false for the no-op.
-    - `K`: its mastery beforehand; `ready`: whether its prerequisites' mastery lets it be taught.
-    - `rate`: the learning rate of the activity, η times its gain, for a concept that is ready.
-    """
-
-    concept: Int[Array, ""]
-    taught: Bool[Array, " concepts"]
-    K: Float[Array, ""]
-    ready: Bool[Array, ""]
-    rate: Float[Array, ""]
-
-
-class Progress(NamedTuple, Generic[LatentT]):
-    """What a lesson brings.
-
-    **Fields:**
-
-    - `K`: the concept's mastery afterwards, as the tutor sees it; `correct`: whether the answer was right.
-    - `gain`: the mastery gained by which the lesson is priced: c2 and c4 go on it.
-    - `learnt`: the mastery gained by which the tutor is judged: ΔK.
-    - `felt`: the mastery by which the learner feels how hard the lesson is: r_E goes on it.
-    """
-
-    K: Float[Array, ""]
-    gain: Float[Array, ""]
-    learnt: Float[Array, ""]
-    felt: Float[Array, ""]
-    correct: Bool[Array, ""]
-    latent: LatentT
 
 
 class Tutoring(Environment[TutorState[LatentT]]):
@@ -114,14 +55,18 @@ class Tutoring(Environment[TutorState[LatentT]]):
       `profile_curriculum`. `concepts`: how many there are in the latter two.
     - `activities`: names from `ACTIVITIES`, or `Activity`s of one's own; without them, actions are concepts.
     - `K0`, `eta`: mastery at the start and learning rate, one number for all concepts or one for each.
-    - `theta`: the mastery that opens the gate. `unready_gain`: the factor on the learning rate of a concept that is not
-      ready.
+    - `theta`: the mastery that opens the gate, of every prerequisite. `confidence`: the least chance that all of them
+      are mastered that opens it instead, where K is such a chance (`tutor-15-bkt`, prepared tutors). Of the odds that K
+      states, the gate then does not count on the share `doubt`, of all concepts or each (`Curriculum.joint_chance`).
+    - `unready_gain`: the factor on the learning rate of a concept that is not ready.
     - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it, again for all or each.
     """
 
     cost_names: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
     constrained: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
     filter: ClassVar[Filter] = "renormalise"
+    estimates: ClassVar[bool] = False
+    """Whether K is the chance that a concept is mastered, and not its mastery itself."""
     case_names: ClassVar[tuple[str, ...]] = ()
     """What `case_features` gives for each concept, by name."""
 
@@ -129,6 +74,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
     K0: PerConcept = eqx.field(default=0.2, converter=per_concept)
     eta: PerConcept = eqx.field(default=0.08, converter=per_concept)
     theta: float = 0.7
+    confidence: float | None = None
+    doubt: PerConcept = eqx.field(default=0.0, converter=per_concept)
     unready_gain: float = 0.1
     r_base: float = 0.581
     r_difficulty: float = 1.23
@@ -164,12 +111,19 @@ class Tutoring(Environment[TutorState[LatentT]]):
             guess=self.guess,
             slip=self.slip,
             theta=self.theta,
+            confidence=self.confidence,
+            doubt=self.doubt,
             unready_gain=self.unready_gain,
             novelty_span=self.novelty_span,
             prices=self.prices,
             horizon=self.horizon,
             gamma=self.gamma,
         )  # refuses those that cannot be
+        if self.confidence is not None and not self.estimates:
+            raise InputError(
+                f"{self.name} knows what is mastered, and has no chance of it",
+                fix="leave the confidence out, or take an environment that estimates, such as tutor-15-bkt",
+            )
 
     @abc.abstractmethod
     def latent(self, key: PRNGKeyArray) -> LatentT:
@@ -271,9 +225,25 @@ class Tutoring(Environment[TutorState[LatentT]]):
         )
 
     def ready(self, state: TutorState[LatentT]) -> Bool[Array, " concepts"]:
-        """The concepts whose prerequisites are mastered by K: the gate."""
-        ready: Bool[Array, " concepts"] = self.curriculum.ready(state.K, self.theta)
+        """The concepts that the gate opens: by θ on the K of each prerequisite, or by the chance of them all."""
+        return self.opens(state.K)
+
+    def opens(self, K: Float[Array, "... concepts"]) -> Bool[Array, "... concepts"]:
+        """The concepts that the gate opens at a K."""
+        ready: Bool[Array, "... concepts"]
+        if self.confidence is None:
+            ready = self.curriculum.ready(K, self.theta)
+        else:
+            ready = self.curriculum.joint_chance(K, self.each(self.doubt)) >= self.confidence
         return ready
+
+    @property
+    def enough(self) -> Float[Array, " concepts"]:
+        """The K of each concept that opens what needs it, once its other prerequisites have theirs."""
+        if self.confidence is None:
+            return self.each(self.theta)
+        enough: Float[Array, " concepts"] = self.curriculum.enough(self.each(self.confidence), self.each(self.doubt))
+        return enough
 
     def case_features(self, state: TutorState[LatentT]) -> tuple[Float[Array, " concepts"], ...]:
         """What a policy sees of the learner's case: some numbers for each concept, between the ready mask and t/T."""
@@ -340,7 +310,10 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def concept_ready(self, state: TutorState[LatentT], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """What `ready` says of one concept."""
-        return self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept)
+        if self.confidence is None:
+            return self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept)
+        padded = jnp.append(trusted(state.K, self.each(self.doubt)), 1.0)
+        return jnp.prod(padded[jnp.asarray(self.curriculum.prerequisites.sparse)[concept]]) >= self.confidence
 
     def prerequisites_hold(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """Whether one concept's prerequisites are all mastered: the gate, without working it out for every concept."""

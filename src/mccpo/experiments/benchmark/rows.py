@@ -60,6 +60,7 @@ def outcome(problem: Problem, kappa: float, values: Values) -> Outcome:
         share=_ratio(values.ret, problem.reference.ret),
         optimum_share=None if best is None else _ratio(values.ret, best),
         cost_share=cost_share(values, problem),
+        true_violation_rate=values.true_violation_rate,
     )
 
 

@@ -52,7 +52,7 @@ def produce(name: str, data: Path, options: Options, session: Session) -> Produc
         protocol=neural_protocol(problem.training, gamma=env.gamma, horizon=env.horizon),
         environment=description(env),
         tests={f"{setting.name}: {pair}": test for setting in settings for pair, test in tests(setting.rows).items()},
-        notes=(NOTE_EVALUATED, NOTE_KINDS, *dataset.notes, *([NOTE_XES3G5M] if name == "xes3g5m" else [])),
+        notes=_notes(name, dataset),
         parts={part: part for part in curves},
         data=_data(name, dataset),
     )
@@ -84,6 +84,11 @@ def _level(
     here = beside_paper(part, budgets, outcome.rows, stated, supplement=supplement)
     rows, elsewhere = measuring.measured_elsewhere(problem, trained, dataset.prepared.judge, kappa)
     return (here, Setting(f"{part}, {BY_JUDGE}", elsewhere, rows)), outcome.curves
+
+
+def _notes(name: str, dataset: Dataset) -> tuple[str, ...]:
+    doubts = (f"Warning: {line}." for line in dataset.prepared.document.warnings)
+    return (NOTE_EVALUATED, NOTE_KINDS, *dataset.notes, *doubts, *([NOTE_XES3G5M] if name == "xes3g5m" else []))
 
 
 def _data(name: str, dataset: Dataset) -> FromLogs:

@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccpo.experiments.prepare.build import prepare, repaired
+    from mccpo.experiments.prepare.build import prepare
+    from mccpo.experiments.prepare.checks import refuse_no_edges
     from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
     from mccpo.experiments.prepare.document import LogOrigin, PreparedDocument
     from mccpo.experiments.prepare.options import PrepareOptions
@@ -20,7 +21,7 @@ __all__ = [
     "PreparedDocument",
     "check_folder",
     "prepare",
-    "repaired",
+    "refuse_no_edges",
     "retained",
 ]
 
@@ -35,7 +36,7 @@ _HOMES = {
     "PreparedDocument": "document",
     "check_folder": "prepared",
     "prepare": "build",
-    "repaired": "build",
+    "refuse_no_edges": "checks",
     "retained": "datasets",
 }
 

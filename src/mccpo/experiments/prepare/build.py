@@ -6,18 +6,25 @@ with. Performance factors are fitted to the other: these learners judge the poli
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float
 
 from mccpo.curriculum import Curriculum, RawGraph
-from mccpo.curriculum.lint import Removal, repair
 from mccpo.env import EVERYONE
-from mccpo.errors import InputError
+from mccpo.experiments.prepare.calibration import calibrate
+from mccpo.experiments.prepare.checks import (
+    environment_warnings,
+    graph_warnings,
+    refuse_closed_gate,
+    refuse_horizon,
+    refuse_no_edges,
+    refuse_other_graph,
+)
 from mccpo.experiments.prepare.demand import demand_of
 from mccpo.experiments.prepare.document import (
     DemandSummary,
@@ -27,23 +34,25 @@ from mccpo.experiments.prepare.document import (
     LogOrigin,
     PreparedDocument,
 )
+from mccpo.experiments.prepare.events import apart, digest, events_on_graph, mean_length, retained_episodes
+from mccpo.experiments.prepare.gate_reach import gate_reach
+from mccpo.experiments.prepare.held_out import HeldOutLosses, held_out
 from mccpo.experiments.prepare.learners import FitModels, fit_halves, groups_of, halves, harmless, labels_of
 from mccpo.experiments.prepare.options import PrepareOptions
 from mccpo.experiments.prepare.parameters import SharedParameters, beliefs_of, judge_of, tutor_of
 from mccpo.experiments.prepare.prepared import Prepared
-from mccpo.logs import BETWEEN_CONCEPTS, episodes
 from mccpo.mastery import Responses
 from mccpo.mastery.fitting import FitSettings
 from mccpo.mastery.tables import responses_of
 
-FEWEST_LEARNERS = 4
 
+class ChosenEvents(NamedTuple):
+    """The retained episodes, how many events are on the graph at all, the horizon, and what is doubtful."""
 
-def repaired(raw: RawGraph) -> tuple[RawGraph, tuple[Removal, ...]]:
-    """A graph without its faults, and what had to go; a demand that nobody stated stays unstated."""
-    curriculum, removed = repair(raw)
-    rows = (replace(row, demand=raw.demand.get(row.name)) for row in curriculum.to_raw().rows)
-    return RawGraph(tuple(rows), raw.source).labelled_as(raw), removed
+    retained: pl.DataFrame
+    on_graph: int
+    horizon: int
+    warnings: tuple[str, ...]
 
 
 def prepare(
@@ -63,68 +72,64 @@ def prepare(
     """
     options = options or PrepareOptions()
     curriculum = Curriculum.from_raw(graph)
-    on_graph = _on_graph(table, curriculum, members)
-    retained = _retained(on_graph, options)
+    chosen = _choose_events(table, graph, curriculum, options, members)
+    retained = chosen.retained
     labels = None if options.group is None else labels_of(retained, options.group)
     ours, theirs = halves(_coded(responses_of(retained), curriculum), options.seed)
     settings = FitSettings(restarts=options.restarts, seed=options.seed)
     fitted = models(ours, theirs, settings)
-    demand, mean_of = demand_of(_apart(retained), curriculum.concepts)
+    demand, mean_of = demand_of(apart(retained), curriculum.concepts)
     graph = _with_demand(graph, curriculum, demand)
     curriculum = Curriculum.from_raw(graph)
-    beliefs = beliefs_of(fitted.tutor, curriculum)
+    beliefs, calibration = beliefs_of(fitted.tutor, curriculum, ours), None
+    if options.ready is not None and models is fit_halves:  # models of another make say nothing of single answers
+        doubt, calibration = calibrate(ours, curriculum, beliefs.doubt.astype(float), options.ready, settings)
+        beliefs = beliefs._replace(doubt=doubt.astype(np.float32))
     groups = EVERYONE if labels is None else groups_of(labels, ours, settings, beliefs.K0, beliefs.eta)
-    horizon = options.horizon or max(2, round(_mean_length(retained)))
-    shared = SharedParameters(curriculum, beliefs, groups, options.theta, horizon)
+    shared = SharedParameters(curriculum, beliefs, groups, options.theta, options.ready, chosen.horizon)
+    refuse_closed_gate(reach := gate_reach(shared))
     tutor, tutor_engagement = tutor_of(shared, fitted.tutor, ours)
     judge, judge_engagement = judge_of(shared, harmless(fitted.judge), theirs)
+    # The judge as it was fitted: that no answer harms its learners is our choice, and does not make it predict worse.
+    losses = HeldOutLosses(held_out(fitted.tutor, ours, theirs), held_out(fitted.judge, theirs, ours))
+    episodes = EpisodeSummary(retained["episode"].n_unique(), mean_length(retained), chosen.horizon, digest(retained))
     document = PreparedDocument(
         origin=origin or LogOrigin(),
         options=options,
         graph=_graph_summary(graph, curriculum),
         groups=tutor.groups,
-        events=EventCounts(table.height, on_graph.height, retained.height),
-        episodes=_episode_summary(retained, tutor.horizon),
+        events=EventCounts(table.height, chosen.on_graph, retained.height),
+        episodes=episodes,
         tutor_learners=len(np.unique(ours.learner)),
         judge_learners=len(np.unique(theirs.learner)),
         tutor_engagement=tutor_engagement,
         judge_engagement=judge_engagement,
         demand=DemandSummary(mean_of, float(tutor.demand.min()), float(tutor.demand.max())),
         models=fitted.report,
+        held_out=losses,
+        calibration=calibration,
+        warnings=(*chosen.warnings, *environment_warnings(episodes.episodes, reach, losses, tutor.gamma, calibration)),
     )
     return Prepared(graph, tutor, judge, fitted.tutor, fitted.judge, retained, document)
 
 
-def _on_graph(table: pl.DataFrame, curriculum: Curriculum, members: Mapping[str, str] | None) -> pl.DataFrame:
-    """The events on concepts of the graph, named as the graph names them."""
-    known = set(curriculum.concepts)
-    renamed = []
-    for name in table["concept"].dtype.categories:  # type: ignore[attr-defined]  # an Enum
-        parts = [members.get(part, "") if members is not None else part for part in name.split(BETWEEN_CONCEPTS)]
-        renamed.append(BETWEEN_CONCEPTS.join(sorted({part for part in parts if part in known})) or None)
-    names = pl.Series("concept", renamed, dtype=pl.Enum(sorted({name for name in renamed if name is not None})))
-    on_graph = table.with_columns(names.gather(table["concept"].to_physical())).drop_nulls("concept")
-    if on_graph.height:
-        return on_graph
-    if table["concept"].null_count() == table.height:
-        raise InputError("no event names a concept", fix="give logs whose events have concepts")
-    fix = "give the graph of these logs, or --members item,concept"
-    raise InputError("no event is on a concept of the graph", fix=fix)
-
-
-def _retained(on_graph: pl.DataFrame, options: PrepareOptions) -> pl.DataFrame:
-    retained = episodes(on_graph, options.minimum, options.episodes, seed=options.seed)
-    learners = retained["episode"].n_unique()
-    if learners < FEWEST_LEARNERS:
-        what = f"{learners} learners have {options.minimum} events or more on the graph"
-        raise InputError(f"{what}, and {FEWEST_LEARNERS} are needed", fix="lower --minimum, or give more logs")
-    return retained
-
-
-def _apart(events: pl.DataFrame) -> pl.DataFrame:
-    """One row for each concept of each event."""
-    parts = pl.col("concept").cast(pl.String).str.split(BETWEEN_CONCEPTS)
-    return events.with_columns(parts.alias("concept")).explode("concept")
+def _choose_events(
+    table: pl.DataFrame,
+    graph: RawGraph,
+    curriculum: Curriculum,
+    options: PrepareOptions,
+    members: Mapping[str, str] | None,
+) -> ChosenEvents:
+    """The events to make environments of; refuses those of which none can be made, before anything is fitted."""
+    refuse_no_edges(graph)
+    on_graph = events_on_graph(table, curriculum, members)
+    refuse_other_graph(on_graph, curriculum, graph.source, renamed=members is not None)
+    retained = retained_episodes(on_graph, options)
+    horizon = options.horizon or max(2, round(mean_length(retained)))
+    refuse_horizon(horizon)
+    return ChosenEvents(
+        retained, on_graph.height, horizon, tuple(graph_warnings(table, retained, graph, curriculum, members))
+    )
 
 
 def _coded(responses: Responses, curriculum: Curriculum) -> Responses:
@@ -136,23 +141,9 @@ def _coded(responses: Responses, curriculum: Curriculum) -> Responses:
 def _with_demand(graph: RawGraph, curriculum: Curriculum, demand: Float[np.ndarray, " concepts"]) -> RawGraph:
     demands = {name: round(float(value), 6) for name, value in zip(curriculum.concepts, demand, strict=True)}
     demands |= graph.demand  # a graph that says itself what its concepts ask keeps that
-    rows = (replace(row, demand=demands[row.name]) for row in curriculum.to_raw().rows)
-    return RawGraph(tuple(rows), graph.source).labelled_as(graph)
+    return replace(curriculum.to_raw(), source=graph.source).stating(demands).labelled_as(graph)
 
 
 def _graph_summary(graph: RawGraph, curriculum: Curriculum) -> GraphSummary:
     derived = None if graph.derived is None else str(graph.derived)
     return GraphSummary(len(curriculum), len(curriculum.edges), graph.provenances(), derived)
-
-
-def _episode_summary(retained: pl.DataFrame, horizon: int) -> EpisodeSummary:
-    return EpisodeSummary(retained["episode"].n_unique(), _mean_length(retained), horizon, _digest(retained))
-
-
-def _mean_length(retained: pl.DataFrame) -> float:
-    return retained.height / retained["episode"].n_unique()
-
-
-def _digest(retained: pl.DataFrame) -> str:
-    content = retained.select(pl.col("learner").cast(pl.String), pl.col("concept").cast(pl.String), "order", "correct")
-    return hashlib.sha256(content.write_csv().encode()).hexdigest()

@@ -16,8 +16,9 @@ import polars as pl
 
 from mccpo.curriculum import read_raw
 from mccpo.curriculum.derive import derive_junyi2020, derive_xes3g5m, learn_graph, read_routes, read_taxonomy
+from mccpo.curriculum.lint import repaired
 from mccpo.errors import InputError
-from mccpo.experiments.prepare.build import prepare, repaired
+from mccpo.experiments.prepare.build import prepare
 from mccpo.experiments.prepare.document import LogOrigin
 from mccpo.experiments.prepare.engagement import first_answers
 from mccpo.experiments.prepare.learners import FitModels, LearnerModels, as_learners, halves

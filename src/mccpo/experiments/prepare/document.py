@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from mccpo.env import Group
+from mccpo.experiments.prepare.calibration import GateCalibration
 from mccpo.experiments.prepare.engagement import Engagement
+from mccpo.experiments.prepare.held_out import HeldOutLosses
 from mccpo.experiments.prepare.learners import ModelsReport
 from mccpo.experiments.prepare.options import PrepareOptions
 from mccpo.logs import RowAccount
@@ -90,6 +92,9 @@ class PreparedDocument:
     - `tutor_learners`, `judge_learners`: how many learners each environment is made of.
     - `tutor_engagement`, `judge_engagement`: the fits of engagement to their events.
     - `models`: how the fits of the models of learners went.
+    - `held_out`: how each of them predicts the learners of the other.
+    - `calibration`: what held-out learners say of the gate; None where θ opens it, or the logs do not tell.
+    - `warnings`: what is doubtful, a line each: what, then what to do.
     """
 
     origin: LogOrigin
@@ -104,6 +109,9 @@ class PreparedDocument:
     judge_engagement: Engagement
     demand: DemandSummary
     models: ModelsReport
+    held_out: HeldOutLosses
+    calibration: GateCalibration | None = None
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The document as plain values, for JSON."""
@@ -121,4 +129,7 @@ class PreparedDocument:
             "engagement": engagement,
             "demand": self.demand.as_json(),
             "fits": self.models.as_json(),
+            "held out": self.held_out.as_json(),
+            "gate": None if self.calibration is None else self.calibration.as_json(),
+            "warnings": list(self.warnings),
         }

@@ -1,7 +1,8 @@
 """Environments from real data, by name. Importing this module registers them; so do this package's entry points.
 
 Each takes `data`, the folder of real data; without it, the folder is the one that `MCCPO_DATA` names. What
-`mccpo prepare` left there of a data set is taken as it is, but for `theta`, the mastery that opens the gate.
+`mccpo prepare` left there of a data set is taken as it is, but for the gate: `theta`, and `confidence` where one is
+given.
 """
 
 from __future__ import annotations
@@ -23,27 +24,33 @@ class NoData(InputError):  # noqa: N818 - a finding, not a fault
 
 
 @register_environment("junyi-2015-14", needs_data=True)
-def junyi_2015_14(data: Path | str | None = None, theta: float = 0.7) -> PreparedTutor:
+def junyi_2015_14(data: Path | str | None = None, theta: float = 0.7, confidence: float | None = None) -> PreparedTutor:
     """The data set `junyi-2015` as an environment, its graph cut to 14 concepts, prerequisites kept whole."""
-    return cut(_from_data("junyi-2015", data, theta), 14)
+    return cut(_from_data("junyi-2015", data, theta, confidence), 14)
 
 
 @register_environment("junyi-2015-100", needs_data=True)
-def junyi_2015_100(data: Path | str | None = None, theta: float = 0.7) -> PreparedTutor:
+def junyi_2015_100(
+    data: Path | str | None = None, theta: float = 0.7, confidence: float | None = None
+) -> PreparedTutor:
     """The data set `junyi-2015` as an environment, its graph cut to 100 concepts, prerequisites kept whole."""
-    return cut(_from_data("junyi-2015", data, theta), 100)
+    return cut(_from_data("junyi-2015", data, theta, confidence), 100)
 
 
 @register_environment("junyi-2015-835", needs_data=True)
-def junyi_2015_835(data: Path | str | None = None, theta: float = 0.7) -> PreparedTutor:
+def junyi_2015_835(
+    data: Path | str | None = None, theta: float = 0.7, confidence: float | None = None
+) -> PreparedTutor:
     """The data set `junyi-2015` as an environment, its graph cut to 835 concepts, prerequisites kept whole."""
-    return cut(_from_data("junyi-2015", data, theta), 835)
+    return cut(_from_data("junyi-2015", data, theta, confidence), 835)
 
 
 @register_environment("assistments-2009", needs_data=True)
-def assistments_2009(data: Path | str | None = None, theta: float = 0.7) -> PreparedTutor:
+def assistments_2009(
+    data: Path | str | None = None, theta: float = 0.7, confidence: float | None = None
+) -> PreparedTutor:
     """The data set `assistments-2009` as an environment, its whole graph."""
-    return _from_data("assistments-2009", data, theta)
+    return _from_data("assistments-2009", data, theta, confidence)
 
 
 def data_folder(data: Path | str | None) -> Path | None:
@@ -53,14 +60,15 @@ def data_folder(data: Path | str | None) -> Path | None:
     return None if data is None else Path(data)
 
 
-def _from_data(dataset: str, data: Path | str | None, theta: float) -> PreparedTutor:
+def _from_data(dataset: str, data: Path | str | None, theta: float, confidence: float | None) -> PreparedTutor:
     if (folder := data_folder(data)) is None:
         raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
     try:
         env = _prepared(dataset, folder)
     except InputError as error:
         raise NoData(f"no data: {error.what}", fix=error.fix) from error
-    return env if theta == env.theta else PreparedTutor(**env.parameters | {"theta": theta, **_OF_CURRICULUM})
+    gate = {"theta": theta, "confidence": env.confidence if confidence is None else confidence}
+    return PreparedTutor(**env.parameters | gate | _OF_CURRICULUM)
 
 
 @cache

@@ -76,15 +76,20 @@ def pooled(model: BKT, responses: Responses) -> BKT:
 
     A concept that few learners met can fit anything: to learn it at once, or never.
     """
-    pairs = np.unique(responses.learner.astype(np.int64) * len(responses.concepts) + responses.concept)
-    met = np.bincount(pairs % len(responses.concepts), minlength=len(responses.concepts))
-    code_of = {name: at for at, name in enumerate(responses.concepts)}
-    learners = met[[code_of[name] for name in model.concepts]]
+    learners = learners_of(model, responses)
     own = np.append(learners / (learners + POOLED_WITH), 1.0)  # the last is the mean itself
     drawn = {
         name: own * values + (1 - own) * values[-1] for name, values in model._asdict().items() if name != "concepts"
     }
     return model._replace(**drawn)
+
+
+def learners_of(model: BKT, responses: Responses) -> Int[np.ndarray, " concepts"]:
+    """How many learners met each concept of a model."""
+    pairs = np.unique(responses.learner.astype(np.int64) * len(responses.concepts) + responses.concept)
+    met = np.bincount(pairs % len(responses.concepts), minlength=len(responses.concepts))
+    code_of = {name: at for at, name in enumerate(responses.concepts)}
+    return met[[code_of[name] for name in model.concepts]]
 
 
 def harmless(model: PFA) -> PFA:

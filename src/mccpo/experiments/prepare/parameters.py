@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import Group, PreparedJudge, PreparedTutor
+from mccpo.experiments.prepare.doubt import doubt_of
 from mccpo.experiments.prepare.engagement import Engagement, engagement_of
 from mccpo.mastery import BKT, PFA, Responses, codes
 from mccpo.mastery.fitting import trajectories
@@ -29,20 +30,23 @@ class Beliefs(NamedTuple):
     eta: Float[np.ndarray, " concepts"]
     guess: Float[np.ndarray, " concepts"]
     slip: Float[np.ndarray, " concepts"]
+    doubt: Float[np.ndarray, " concepts"]
 
 
-def beliefs_of(model: BKT, curriculum: Curriculum) -> Beliefs:
+def beliefs_of(model: BKT, curriculum: Curriculum, responses: Responses) -> Beliefs:
     """The parameters of knowledge tracing, within bounds that keep lessons worth giving and answers worth hearing."""
     at = codes(model, curriculum.concepts)
+    model = model._replace(prior=np.clip(model.prior, _LEAST_K0, _MOST_K0))  # so that its odds are finite
 
     def held(values: Float[np.ndarray, " entries"], least: float, most: float) -> Float[np.ndarray, " concepts"]:
         return np.clip(values[at], least, most).astype(np.float32)
 
     return Beliefs(
-        K0=held(model.prior, _LEAST_K0, _MOST_K0),
+        K0=held(model.prior, 0.0, 1.0),
         eta=held(model.learn, _LEAST_RATE, _MOST_RATE),
         guess=held(model.guess, 0.0, _MOST_GUESS),
         slip=held(model.slip, 0.0, _MOST_GUESS),
+        doubt=held(doubt_of(model, responses), 0.0, 1.0),
     )
 
 
@@ -54,6 +58,7 @@ class SharedParameters:
     beliefs: Beliefs
     groups: tuple[Group, ...]
     theta: float
+    confidence: float | None
     horizon: int
 
     def as_arguments(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ prepared.json     where all of it comes from, and every number that was chosen o
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -40,6 +41,11 @@ class Prepared:
     judge_model: PFA
     episodes: pl.DataFrame
     document: PreparedDocument
+
+    def warned(self, lines: Iterable[str]) -> Prepared:
+        """The same with these warnings before its own: of what was found while the input was read."""
+        document = replace(self.document, warnings=(*lines, *self.document.warnings))
+        return replace(self, document=document)
 
     def write(self, folder: Path) -> None:
         """Writes the folder. All is written elsewhere first, so that what fails leaves the folder as it was."""

@@ -17,9 +17,9 @@ MC_CPO_PAPER = replace(MC_CPO, name="mc-cpo-paper", shared=False)
 
 _SEARCH: tuple[Setting, ...] = (
     {},
-    {"settings.entropy": 0.02},
+    {"settings.entropy_end": 0.7},
     {"settings.rule.proportional": 1.0},
-    {"settings.gae": 0.95},
+    {"settings.rule.proportional": 1.0, "settings.entropy_end": 0.7},
     {"settings.learning_rate": 2e-3},
     {"settings.follow": 3.0},
 )

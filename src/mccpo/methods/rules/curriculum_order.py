@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from mccpo.env import Environment, Observation
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.observed import evenly, first, highest, mastery, over_actions, plain, taught_in
+from mccpo.methods.rules.observed import enough, evenly, first, highest, mastery, over_actions, plain
 
 
 @register_method(label="Curriculum order")
@@ -36,5 +36,5 @@ class CurriculumOrder(Policy):
         del memory
         K = over_actions(env, mastery(env, obs))
         lessons = obs.action_mask & plain(env)[:, None]
-        new = lessons & (taught_in(env).theta > K)
+        new = lessons & (over_actions(env, enough(env)) > K)
         return evenly(first(jnp.where(new.any(axis=0), new, highest(-K, lessons))))

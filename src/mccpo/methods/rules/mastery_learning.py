@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from mccpo.env import Environment, Observation
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.observed import evenly, highest, mastery, over_actions, plain
+from mccpo.methods.rules.observed import enough, evenly, highest, mastery, over_actions, plain
 
 
 @register_method(label="Mastery learning")
@@ -40,5 +40,6 @@ class MasteryLearning(Policy):
         del memory
         K = over_actions(env, mastery(env, obs))
         lessons = obs.action_mask & plain(env)[:, None]
-        missing = lessons & (self.mastered > K)
+        mastered = jnp.maximum(self.mastered, over_actions(env, enough(env)))  # a gate may ask for more
+        missing = lessons & (mastered > K)
         return evenly(jnp.where(missing.any(axis=0), highest(-K, missing), lessons))

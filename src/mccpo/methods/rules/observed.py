@@ -56,6 +56,14 @@ def mastery(env: Environment[Any], obs: Observation) -> Float[Array, "concepts e
     return env.view(obs.features, "mastery")
 
 
+def enough(env: Environment[Any]) -> Float[Array, "concepts 1"]:
+    """The K of each concept that opens what needs it: below it there is more to teach."""
+    inner = taught_in(env)
+    if isinstance(inner, Tutoring):
+        return inner.enough[:, None]
+    return jnp.full((len(inner.curriculum), 1), inner.theta)
+
+
 def over_actions(env: Environment[Any], K: Float[Array, "concepts episodes"]) -> Float[Array, "actions episodes"]:
     """The mastery of the concept that each action teaches; 1 where it teaches none."""
     return jnp.pad(K, ((0, 1), (0, 0)), constant_values=1.0)[concept_of(env)]

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from mccpo.env import Environment, Observation, RandomCurricula
+from mccpo.env import Environment, Observation, RandomCurricula, Tutoring
 from mccpo.errors import DoesNotApply
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
 from mccpo.methods.rules.assumed import expected_gain, lessons, outcomes, rates
-from mccpo.methods.rules.observed import evenly, mastery, steps_taken, taught_in
+from mccpo.methods.rules.observed import enough, evenly, mastery, steps_taken, taught_in
 
 MOST_CONCEPTS = 30
 """Beyond this, a look a few lessons ahead sees too little of a curriculum to be worth its time."""
@@ -94,13 +94,13 @@ class Planning(Policy):
         self, env: Environment[Any], K: Float[Array, "concepts beliefs"], t: Int[Array, " beliefs"], *, in_order: bool
     ) -> Float[Array, " beliefs"]:
         """What a plain tutor gains from beliefs on, every lesson bringing what is expected of it."""
-        theta, places = taught_in(env).theta, jnp.arange(len(K))[:, None]
+        mastered, places = enough(env), jnp.arange(len(K))[:, None]
 
         def teach(K: Float[Array, "concepts beliefs"], passed: Int[Array, ""]) -> tuple[Any, Any]:
             every = expected_gain(env, K, t + passed)[: len(lessons(env))]
             gain = every.reshape(len(K), -1, len(t)).max(axis=1)  # by the activity that teaches most
             # Of a mastery below 1, no gain outweighs a place in the order.
-            urgency = jnp.where(theta > K, len(K) - places, 0.0) if in_order else 0.0
+            urgency = jnp.where(mastered > K, len(K) - places, 0.0) if in_order else 0.0
             taught = places == jnp.where(open_concepts(env, K), gain + urgency, -jnp.inf).argmax(axis=0)
             gained = jnp.where(taught, gain, 0.0)
             return K + gained, jnp.where(t + passed < env.horizon, env.gamma**passed * gained.sum(axis=0), 0.0)
@@ -111,6 +111,8 @@ class Planning(Policy):
 def open_concepts(env: Environment[Any], K: Float[Array, "concepts beliefs"]) -> Bool[Array, "concepts beliefs"]:
     """The concepts whose prerequisites are mastered by a belief."""
     inner = taught_in(env)
+    if isinstance(inner, Tutoring) and inner.confidence is not None:
+        return inner.opens(K.T).T
     needs = jnp.asarray(inner.curriculum.prerequisites.dense, jnp.float32)
     return needs @ (inner.theta > K).astype(jnp.float32) < 0.5
 

@@ -12,7 +12,7 @@ from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
 from mccpo.methods.episodes import Moment, Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.observed import concept_of, mastery, over_actions, succeeded, taught_in
+from mccpo.methods.rules.observed import concept_of, enough, mastery, over_actions, succeeded
 
 
 class Tried(NamedTuple):
@@ -83,5 +83,5 @@ class ZPDES(Policy):
 def proximal(env: Environment[Any], obs: Observation) -> Bool[Array, "actions episodes"]:
     """The zone of proximal development: lessons that are ready and not yet mastered; all that are ready if none is."""
     ready = obs.action_mask & (concept_of(env)[:, None] >= 0)
-    new = ready & (over_actions(env, mastery(env, obs)) < taught_in(env).theta)
+    new = ready & (over_actions(env, mastery(env, obs)) < over_actions(env, enough(env)))
     return jnp.where(new.any(axis=0), new, ready)

@@ -71,7 +71,7 @@ def ranked(view: BenchmarkView) -> Html | None:
         _BETTER,
         entry.Head("Best on", "of so many environments"),
         _MET,
-        entry.Head("Unready steps", "mean", ascending=True),
+        entry.Head("Unready steps", "mean, by the gate", ascending=True),
         _SPENT,
     ]
     top = _top(view, view.complete)

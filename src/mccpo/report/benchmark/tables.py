@@ -27,7 +27,7 @@ def methods(environment: EnvironmentView, kappas: Sequence[float]) -> Html:
         entry.Head("Kept", f"return share within budgets, mean {entry.unbroken('over κ')}"),
         entry.Head(f"Met, {entry.unbroken('τ = 0')}", "all κ"),
         *(entry.Head(f"Return, {entry.unbroken(f'κ = {kappa:g}')}", "met") for kappa in kappas),
-        entry.Head("Unready steps", ascending=True),
+        entry.Head("Unready steps", "by the gate, in truth", ascending=True),
         entry.Head("ΔK"),
         entry.Head("Mastered", "concepts"),
         entry.Head("Beyond rules", "return share at its ΔK"),
@@ -51,7 +51,7 @@ def constraints(environment: EnvironmentView) -> Html:
         *(entry.Head(metric_label(f"J_{cost}"), "mean, worst seed", ascending=True) for cost in costs),
         entry.Head("Met", "τ = 0"),
         entry.Head("Met", "τ = 0.1"),
-        entry.Head("Unready steps", ascending=True),
+        entry.Head("Unready steps", "by the gate, in truth", ascending=True),
         entry.Head("ΔK"),
         entry.Head("Mastered", "concepts"),
         entry.Head("RHSI", ascending=True),
@@ -146,7 +146,7 @@ def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> 
         entry.score(pair, "kept"),
         entry.met(pair.cells if cells else (), pair.first),
         *(_return(pair.at(kappa)) for kappa in kappas),
-        _over(pair, cells, "prerequisite_violation_rate"),
+        _unready(cells, pair.first),
         _over(pair, cells, "dK"),
         _over(pair, cells, "mastered"),
         entry.number(pair.beyond_rules.mean if pair.beyond_rules else None, _signed, pair.first),
@@ -180,7 +180,7 @@ def _cell(environment: EnvironmentView, cell: CellView, costs: Iterable[str]) ->
         _share(cell) if environment.finite else entry.mean(cell, "share", numbers.share),
         *(_cost(environment, cell, cost) for cost in costs),
         *(entry.seeds(cell, metric) for metric in ("satisfaction_strict", "satisfaction")),
-        entry.mean(cell, "prerequisite_violation_rate", numbers.share),
+        _unready([cell], cell),
         *(entry.mean(cell, metric) for metric in ("dK", "mastered", "rhsi")),
     ]
 
@@ -224,8 +224,20 @@ def _unranked(environment: EnvironmentView) -> list[Pair]:
     return [pair for pair in environment.pairs if pair.hypervolume is None]
 
 
+def _unready(cells: Sequence[CellView], of: CellView) -> Html:
+    """The share of steps that teach what is not ready, by the gate's account and, below it, in truth; mean over κ."""
+    gate, truth = (_mean(cells, name) for name in ("prerequisite_violation_rate", "true_violation_rate"))
+    if gate is None:
+        return entry.missing()
+    below = None if truth is None else el("small", entry.link(of, f"{numbers.share(truth)} in truth"))
+    return el("td", entry.link(of, numbers.share(gate)), below, data_sort=entry.key(gate if truth is None else truth))
+
+
 def _over(pair: Pair, cells: Sequence[CellView], metric: str) -> Html:
     """The mean of a metric over κ."""
+    return entry.number(_mean(cells, metric), numbers.number, pair.first)
+
+
+def _mean(cells: Sequence[CellView], metric: str) -> float | None:
     means = [cell.metrics[metric].mean for cell in cells if metric in cell.metrics]
-    show = numbers.share if metric == "prerequisite_violation_rate" else numbers.number
-    return entry.number(sum(means) / len(means) if means else None, show, pair.first)
+    return sum(means) / len(means) if means else None

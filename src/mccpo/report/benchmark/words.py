@@ -46,7 +46,10 @@ GLOSSARY = {
     "Met, τ = 0": "seeds that keep within every budget and reach every floor.",
     "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
     "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
-    "Unready steps": "share of steps that teach a concept the learner is not ready for.",
+    "Unready steps": (
+        "share of steps that teach a concept the learner is not ready for: by the estimate that the gate goes by, and "
+        "by what the learner has in truth mastered."
+    ),
     "ΔK": "mastery gained in an episode, over all concepts, by the learner and not only by an estimate; mean over κ.",
     "Mastered": "concepts that the learner has mastered at the end of an episode; mean over κ.",
     "Beyond rules": (

@@ -21,11 +21,13 @@ class Anchor:
     prerequisite_violation_rate: float
     learning: float = 0.0
     mastered: float = 0.0
+    true_violation_rate: float | None = None
 
     def as_json(self) -> JsonObject:
         content = {**asdict(self), "costs": dict(self.costs)}
         # Results of versions that did not measure these come back as they were.
-        return {name: value for name, value in content.items() if value or name not in ("learning", "mastered")}
+        later = ("learning", "mastered", "true_violation_rate")
+        return {name: value for name, value in content.items() if value or name not in later}
 
     @staticmethod
     def parse(raw: Fields) -> Anchor:
@@ -33,7 +35,8 @@ class Anchor:
             *("engagement", "gain", "pi_hack", "violation_rate", "prerequisite_violation_rate"),
             *("learning", "mastered"),
         )
-        return Anchor(raw.number("ret"), raw.named_numbers("costs"), *(raw.number(name, default=0.0) for name in rates))
+        numbers = (raw.number(name, default=0.0) for name in (*rates, "true_violation_rate"))
+        return Anchor(raw.number("ret"), raw.named_numbers("costs"), *numbers)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ MEASURED = (
     "satisfaction",
     "satisfaction_strict",
     "prerequisite_violation_rate",
+    "true_violation_rate",
     "violation_rate",
     "dK",
     "rhsi",
@@ -39,7 +40,7 @@ class Outcome:
 
     **Fields:**
 
-    - `learning`, `mastered`: None of an agent from elsewhere, of whom they are not known.
+    - `learning`, `mastered`, `true_violation_rate`: None of an agent from elsewhere, of whom they are not known.
     - `share`, `optimum_share`: the return over that without budgets, and over that of the optimum within them; None
       where there is no such share. `cost_share`: the cost over that without budgets, of the cost that is highest.
     """
@@ -57,6 +58,7 @@ class Outcome:
     share: float | None
     optimum_share: float | None
     cost_share: float
+    true_violation_rate: float | None = None
 
     @property
     def measured(self) -> dict[str, float | None]:

@@ -47,4 +47,12 @@ async def curriculum(call: Looking) -> Response:
     release = call.service.release
     concepts = [{"concept": name, "prerequisites": release.prerequisites[name]} for name in release.concepts]
     activities = [activity.name for activity in release.activities]
-    return answer({"release": release.version, "theta": release.theta, "activities": activities, "concepts": concepts})
+    return answer(
+        {
+            "release": release.version,
+            "theta": release.theta,
+            "confidence": release.opening.confidence,
+            "activities": activities,
+            "concepts": concepts,
+        }
+    )

@@ -62,7 +62,7 @@ class Monitor:
             self.fallback.add(by == "fallback")
         self.series.add(at, **{by: 1}, **self._costs.begin(decision, lesson))
         release = lesson.release
-        self.learners.count_decision(learner, release.curriculum.ready(lesson.state.K, release.theta))
+        self.learners.count_decision(learner, release.ready(lesson.state.K))
 
     def record_shadow(self, shadow: Mapping[str, Any]) -> None:
         """A shadow was asked what it would have done; `shadow` is its answer as the record holds it."""

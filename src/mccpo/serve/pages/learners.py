@@ -135,7 +135,7 @@ def _concepts(state: StateView, prerequisites: Mapping[str, tuple[str, ...]]) ->
         {
             "of": concept,
             "at": position,
-            "status": status(concept, state.theta),
+            "status": status(concept, state.mastered),
             "prerequisites": list(prerequisites[concept.concept]),
         }
         for position, concept in enumerate(state.concepts, start=1)
@@ -150,11 +150,11 @@ def _groups(concepts: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return {word: [concept for concept in concepts if concept["status"] == word] for word in words}
 
 
-def status(concept: ConceptState, theta: float) -> str:
+def status(concept: ConceptState, mastered: float) -> str:
     """A concept in one word: locked, mastered, or ready to be learnt."""
     if not concept.ready:
         return "locked"
-    return "mastered" if concept.mastery >= theta else "ready"
+    return "mastered" if concept.mastery >= mastered else "ready"
 
 
 def _once(token: str) -> str | None:

@@ -3,6 +3,7 @@
 release, policy, curriculum, learner   the version that decided, and SHA-256 of its parts
 concept, activity, by, reason          what was chosen, who chose, and why it was not the policy
 theta, prerequisites                   the threshold, and the mastery of every prerequisite of the concept
+confidence, chance                     where the gate asks for a chance: how much of it, and that of the concept
 ready                                  how many concepts were ready, and SHA-256 of which
 frontier                               the concepts that had become ready since the decision before
 standing                               SHA-256 of all that is known of the learner, to the last bit
@@ -14,12 +15,13 @@ t, horizon                             the step of the session, and the length t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from mccpo.serve.policy import gate
 from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release
 
@@ -44,6 +46,7 @@ def write_certificate(
     """The certificate of a choice, as JSON values. `ready` goes over concepts."""
     concept, activity = release.actions[chosen.action]
     mask = bytes(ready)
+    needed = {name: mastery[name] for name in release.prerequisites[concept]}
     return {
         "release": release.version,
         **release.sha256._asdict(),
@@ -52,7 +55,8 @@ def write_certificate(
         "by": chosen.by,
         "reason": chosen.reason,
         "theta": release.theta,
-        "prerequisites": {name: mastery[name] for name in release.prerequisites[concept]},
+        "prerequisites": needed,
+        **_confident(release, needed),
         "ready": {"size": sum(mask), "sha256": hashlib.sha256(mask).hexdigest()},
         "frontier": _frontier(release, standing, mask),
         "standing": digest(standing),
@@ -62,6 +66,13 @@ def write_certificate(
         "t": standing.t,
         "horizon": release.horizon,
     }
+
+
+def _confident(release: Release, needed: Mapping[str, float]) -> dict[str, float]:
+    """What a gate by confidence asks for, and the chance that the learner is ready; nothing where θ opens it."""
+    if release.opening.confidence is None:
+        return {}
+    return {"confidence": release.opening.confidence, "chance": gate.chance(release.opening, needed, needed)}
 
 
 def digest(standing: LearnerState) -> str:

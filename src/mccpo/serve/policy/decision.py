@@ -81,7 +81,7 @@ def override(release: Release, standing: LearnerState, concept: str, activity: s
     """A teacher's choice, through the same gate: `Refusal` where the learner is not ready for it."""
     known = _sound(release, standing)
     action = release.action(concept, activity)
-    missing = gate.unmet(release.prerequisites, release.theta, known, concept)
+    missing = gate.unmet(release.prerequisites, release.opening, known, concept)
     if missing:
         raise Refusal(f"the learner is not ready for {concept!r}: {', '.join(missing)} not mastered")
     _, ready = observe(release, standing)
@@ -123,9 +123,9 @@ def recheck(
         return chosen
     if chosen.action != action:
         return f"the choice must have been {' '.join(release.actions[chosen.action])!r}, not {concept!r}"
-    if not gate.holds(release.prerequisites, release.theta, known, concept):
+    if not gate.holds(release.prerequisites, release.opening, known, concept):
         return f"{concept!r} was not ready"
-    ready = (gate.holds(release.prerequisites, release.theta, known, name) for name in release.concepts)
+    ready = (gate.holds(release.prerequisites, release.opening, known, name) for name in release.concepts)
     expected = write_certificate(release, standing, ready, known, chosen)
     for key in (*expected, *certificate):
         if key not in expected or key not in certificate or not _same(expected[key], certificate[key]):
@@ -204,14 +204,14 @@ def _sample(chances: Chances, uniform: float) -> int:
 
 def _safe(release: Release, known: dict[str, float]) -> int:
     """The first action of the least mastered concept that the gate lets through."""
-    ready = [name for name in release.concepts if gate.holds(release.prerequisites, release.theta, known, name)]
+    ready = [name for name in release.concepts if gate.holds(release.prerequisites, release.opening, known, name)]
     if not ready:
         raise Refusal("the learner is ready for no concept")
     return release.action(min(ready, key=known.__getitem__))
 
 
 def _holds(release: Release, known: dict[str, float], action: int) -> bool:
-    return gate.holds(release.prerequisites, release.theta, known, release.actions[action][0])
+    return gate.holds(release.prerequisites, release.opening, known, release.actions[action][0])
 
 
 def _decision(

@@ -86,7 +86,7 @@ def observe(
 
     See `mccpo.policy.Features`. A session that outruns the horizon is seen as one at its end.
     """
-    ready = release.curriculum.ready(state.K, release.theta)
+    ready = release.ready(state.K)
     last = np.zeros(len(release.actions))
     if state.last is not None:
         last[state.last] = 1.0
@@ -100,7 +100,7 @@ def after_decision(release: Release, state: LearnerState, action: int) -> Learne
     """The state after a decision: the concept counts as practised, and what was ready is kept for the next frontier."""
     if not 0 <= action < len(release.actions):
         raise InputError(f"there is no action {action}", fix=f"give one from 0 to {len(release.actions) - 1}")
-    ready = np.repeat(release.curriculum.ready(state.K, release.theta), len(release.activities))
+    ready = np.repeat(release.ready(state.K), len(release.activities))
     practised = state.practised.copy()
     practised[action // len(release.activities)] += 1
     return state._replace(practised=practised, t=state.t + 1, last=action, previous=ready)
@@ -134,7 +134,7 @@ def learning_rate(release: Release, state: LearnerState, concept: str, activity:
     rate = float(release.learner.learn[release.curriculum.index(concept)])
     if activity is not None:
         rate *= release.activities[release.action(release.concepts[0], activity)].gain
-    if not gate.holds(release.prerequisites, release.theta, mastery(release, state), concept):
+    if not gate.holds(release.prerequisites, release.opening, mastery(release, state), concept):
         rate *= release.tutor.unready_gain
     return rate
 

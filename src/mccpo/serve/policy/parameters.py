@@ -32,7 +32,7 @@ NEEDED = (
     *("novelty_span", "gamma", "horizon", *Prices._fields),
 )
 """The parameters of a tutor that serving it goes by."""
-NOT_NEEDED = ("concepts", "groups", "costs_on")
+NOT_NEEDED = ("concepts", "groups", "costs_on", "confidence", "doubt")
 """What a tutor may have beside them: the size of its curriculum, whom it was trained with, and how costs were priced.
 
 An environment that has any other is not served: the service does not know what that does to what its policy sees.
@@ -82,7 +82,9 @@ class Tutor(TutorParameters):
         """All that mastery depends on, for its hash."""
         values = {name: getattr(self.learner, name).tolist() for name in ("prior", "learn", "guess", "slip")}
         gains = {activity.name: activity.gain for activity in self.offered}
-        return {**values, "gains": gains, "unready_gain": self.unready_gain, "theta": self.theta}
+        sure = {"confidence": self.confidence, "doubt": np.asarray(self.doubt).tolist()}
+        gate = {"theta": self.theta} if self.confidence is None else sure
+        return {**values, "gains": gains, "unready_gain": self.unready_gain, **gate}
 
 
 def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
@@ -100,6 +102,8 @@ def read_tutor(environment: object, parameters: Mapping[str, Any]) -> Tutor:
             guess=for_each_concept(parameters["guess"], len(curriculum)),
             slip=for_each_concept(parameters["slip"], len(curriculum)),
             theta=_as_float(parameters["theta"]),
+            confidence=_as_float(parameters.get("confidence")),
+            doubt=for_each_concept(parameters.get("doubt", 0.0), len(curriculum)),
             unready_gain=_as_float(parameters["unready_gain"]),
             novelty_span=_as_float(parameters["novelty_span"]),
             gamma=_as_float(parameters["gamma"]),
@@ -129,4 +133,4 @@ def _activity(entry: Mapping[str, Any]) -> Activity:
 
 def _as_float(value: Any) -> Any:
     """A number in double precision, so that 1 and 1.0 hash alike; anything else as it is, for the checks to refuse."""
-    return float(value) if is_number(value) else value
+    return float(value) if value is not None and is_number(value) else value

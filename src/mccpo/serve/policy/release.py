@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from mccpo.curriculum import Curriculum, render_json
 from mccpo.errors import InputError
@@ -24,6 +24,7 @@ from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
 from mccpo.policy import Activity, Filter, PolicyNetwork, Prices
 from mccpo.runs import PolicyFile, StoredPolicies, naming, network_from_json, read_policy_file
+from mccpo.serve.policy.gate import Opening
 from mccpo.serve.policy.network import ServedNetwork, served_network
 from mccpo.serve.policy.parameters import Tutor, read_tutor
 
@@ -84,6 +85,21 @@ class Release:
     def theta(self) -> float:
         return self.tutor.theta
 
+    @cached_property
+    def opening(self) -> Opening:
+        """What opens the gate."""
+        doubt = np.broadcast_to(self.tutor.doubt, len(self.concepts)).tolist()
+        return Opening(self.tutor.theta, self.tutor.confidence, dict(zip(self.concepts, doubt, strict=True)))
+
+    def ready(self, K: Float[np.ndarray, " concepts"]) -> Bool[np.ndarray, " concepts"]:
+        """The concepts that the gate opens at a K, by the arrays that the policy sees."""
+        ready: Bool[np.ndarray, " concepts"]
+        if self.tutor.confidence is None:
+            ready = self.curriculum.ready(K, self.theta)
+        else:
+            ready = self.curriculum.joint_chance(K, self.tutor.doubt) >= self.tutor.confidence
+        return ready
+
     @property
     def horizon(self) -> int:
         return self.tutor.horizon
@@ -121,8 +137,14 @@ class Release:
         return at + names.index(activity)
 
 
-def load_release(run: Path, *, part: str | None = None, method: str | None = None, seed: int = 0) -> Release:
-    """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed."""
+def load_release(
+    run: Path, *, part: str | None = None, method: str | None = None, seed: int = 0, ready: float | None = None
+) -> Release:
+    """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed.
+
+    `ready` is the least chance that a learner is ready at which this release opens its gate, whatever it was in
+    training.
+    """
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
         raise InputError(f"{run} is not finished", fix="finish it with --resume")
@@ -132,15 +154,17 @@ def load_release(run: Path, *, part: str | None = None, method: str | None = Non
         stored = _chosen(file, part, method)
         if not 0 <= seed < len(stored.parameters):
             raise InputError(f"there is no seed {seed}", fix=f"choose from 0 to {len(stored.parameters) - 1}")
-        return build_release(_description(stored, seed), stored.parameters[seed].astype("<f4").tobytes())
+        return build_release(_description(stored, seed, ready), stored.parameters[seed].astype("<f4").tobytes())
 
 
-def _description(stored: StoredPolicies, seed: int) -> str:
+def _description(stored: StoredPolicies, seed: int, ready: float | None) -> str:
     """All that a policy is but its weights, as the one text that is hashed."""
     if stored.network is None:
         raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
     content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets", "floors") if key in about}
+    if ready is not None:
+        content["parameters"] = {**content["parameters"], "confidence": ready}
     own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
     return canonical_json(content | own)
 

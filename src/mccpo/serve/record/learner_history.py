@@ -127,7 +127,7 @@ def _check_superseded(history: LearnerHistory, event: Event, release: Release) -
     if event.kind == "override" or history.decision is None:
         return
     known = learner_state.mastery(release, history.state)
-    if gate.holds(release.prerequisites, release.theta, known, open_decision_concept(history, release)):
+    if gate.holds(release.prerequisites, release.opening, known, open_decision_concept(history, release)):
         raise BrokenRecord(f"supersedes {history.decision}, which was ready and would have been served again")
 
 

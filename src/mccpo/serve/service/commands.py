@@ -157,7 +157,7 @@ def check_still_ready(answer: msg.Answer, work: RequestWork) -> None:
 def _ready(work: RequestWork, history: LearnerHistory, concept: str) -> bool:
     """Whether the gate of the current release lets a concept through."""
     release = work.unit.live.current
-    return gate.holds(release.prerequisites, release.theta, mastery(release, history.state), concept)
+    return gate.holds(release.prerequisites, release.opening, mastery(release, history.state), concept)
 
 
 def _open_decision_event(work: RequestWork, history: LearnerHistory) -> Event | None:

@@ -175,7 +175,7 @@ class ErasureView:
 
 @dataclass(frozen=True, slots=True)
 class ConceptState:
-    """`unmet`: the prerequisites below theta, each with its mastery; empty for a ready concept."""
+    """`unmet`: the prerequisites that keep the gate shut, each with its mastery; empty for a ready concept."""
 
     concept: str
     mastery: float
@@ -186,7 +186,10 @@ class ConceptState:
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """A learner's state: the open session and decision, if any, and every concept in the curriculum's order."""
+    """A learner's state: the open session and decision, if any, and every concept in the curriculum's order.
+
+    `theta` opens the gate, or `confidence` where it is given; from `mastered` on, a concept counts as such.
+    """
 
     learner: str
     session: str | None
@@ -196,6 +199,8 @@ class StateView:
     theta: float
     release: str
     concepts: tuple[ConceptState, ...]
+    confidence: float | None
+    mastered: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def learner_view(identity: Identity) -> LearnerView:
 
 
 async def list_presences(
-    connection: AsyncConnection, tenant: str, theta: float, part: str, skip: int, limit: int
+    connection: AsyncConnection, tenant: str, least: float, part: str, skip: int, limit: int
 ) -> list[PresenceView]:
     """A tenant's learners whose name contains `part`, the most recently active first."""
     columns = (STANDING.c.mastery, STANDING.c.active, STANDING.c.session)
@@ -81,7 +81,7 @@ async def list_presences(
     presences = []
     for row in await connection.execute(query.offset(skip).limit(limit)):
         K = np.frombuffer(row.mastery, "<f8")
-        mastered = int((theta <= K).sum())
+        mastered = int((least <= K).sum())
         learner = learner_view(identity_from_row(row))
         presences.append(PresenceView(learner, rfc3339(row.active), row.session, mastered, len(K)))
     return presences
@@ -92,7 +92,7 @@ def state_view(history: LearnerHistory, release: Release) -> StateView:
     known = mastery(release, history.state)
     concepts = []
     for concept, times in zip(release.concepts, history.state.practised.tolist(), strict=True):
-        missing = gate.unmet(release.prerequisites, release.theta, known, concept)
+        missing = gate.unmet(release.prerequisites, release.opening, known, concept)
         unmet = {name: known[name] for name in missing}
         concepts.append(ConceptState(concept, known[concept], times, not missing, unmet))
     return StateView(
@@ -102,6 +102,8 @@ def state_view(history: LearnerHistory, release: Release) -> StateView:
         t=history.state.t,
         horizon=release.horizon,
         theta=release.theta,
+        confidence=release.opening.confidence,
+        mastered=release.opening.mastered,
         release=release.version,
         concepts=tuple(concepts),
     )

@@ -55,7 +55,7 @@ class Reader(ABC):
     async def presences(self, tenant: str, part: str = "", *, skip: int = 0, limit: int = 50) -> list[PresenceView]:
         """A tenant's learners whose name contains `part`, the most recently active first."""
         async with self._reading() as connection:
-            return await queries.list_presences(connection, tenant, self.release.theta, part, skip, limit)
+            return await queries.list_presences(connection, tenant, self.release.opening.mastered, part, skip, limit)
 
     async def names(self, tenant: str, learners: Collection[str]) -> dict[str, str]:
         """The names of a tenant's learners by id; erased learners have none."""

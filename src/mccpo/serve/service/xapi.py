@@ -127,7 +127,8 @@ def statement_of(
 
 def _extensions(decision: DecisionDetails) -> dict[str, Any]:
     certificate = decision.certificate
-    values = {name: certificate.get(name) for name in ("by", "propensity", "release", "theta", "prerequisites")}
+    told = ("by", "propensity", "release", "theta", "confidence", "chance", "prerequisites")
+    values = {name: certificate.get(name) for name in told}
     own = {
         "decision": decision.decision,
         "session": decision.session,

@@ -43,7 +43,7 @@ def check(
     reduce: Annotated[bool, Parameter(negative="")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Find cycles, self-loops, dangling, duplicate, unreachable and redundant parts of a prerequisite graph.
+    """Find cycles, self-loops, dangling, duplicate, nearly duplicate, unreachable and redundant parts of a graph.
 
     Exits 3 when the graph has a cycle, a self-loop or a dangling prerequisite, unless it was repaired.
 
@@ -52,13 +52,14 @@ def check(
     file
         A .json, .csv, .tsv or .graphml file, perhaps with .gz.
     repair
-        Write a graph without these faults here, and what was removed and why beside it (.removed.json).
+        Write a graph without these faults here, and what was removed and why beside it (.removed.json). Refused where
+        most of the edges would go.
     reduce
         With --repair, also remove the edges that longer paths imply.
     """
     from mccpo.curriculum import format_of, read_raw, write_raw
     from mccpo.curriculum.lint import check as check_graph
-    from mccpo.curriculum.lint import repair as repair_graph
+    from mccpo.curriculum.lint import repaired
 
     if reduce and repair is None:
         raise InputError("--reduce changes nothing by itself", fix="add --repair OUT")
@@ -70,12 +71,12 @@ def check(
     result = report.as_json() | _origin(raw)
     removed: tuple[Removal, ...] = ()
     if repair is not None:
-        repaired, removed = repair_graph(raw, reduce=reduce)
+        graph, removed = repaired(raw, reduce=reduce)
         record = Path(f"{repair}.removed.json")
         removals = [removal.as_json() for removal in removed]
         # The record first: there is never a repaired graph that does not say what it lacks.
         files.write_text(record, dump_json({"repaired": file, "removed": removals}, indent=2) + "\n")
-        write_raw(repaired.to_raw().labelled_as(raw), repair)
+        write_raw(graph, repair)
         _note_unlabelled(raw, repair)
         result |= {"repaired": str(repair), "record": str(record), "removed": removals}
     emit(result, as_json=json, text=lambda: _check_text(file, raw, report, repair, removed))
@@ -141,7 +142,7 @@ def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
     _refuse_same(file, out, "OUT")
     raw = read_raw(file)
     graph = Curriculum.from_raw(raw)
-    write_raw(graph.to_raw().labelled_as(raw), out)
+    write_raw(graph.to_raw().stating(raw.demand).labelled_as(raw), out)
     _note_unlabelled(raw, out)
     result = {"concepts": len(graph), "edges": len(graph.edges), "written": str(out)}
     emit(result, as_json=json, text=f"{out}: {len(graph)} concepts, {len(graph.edges)} edges")

@@ -1,0 +1,24 @@
+"""One gate for several kinds of learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+
+from mccpo.env.contract import Environment
+from mccpo.env.tutor.tutoring import Tutoring
+
+
+def with_gate_of(env: Environment[Any], trained: Environment[Any]) -> Environment[Any]:
+    """An environment whose gate opens as that of another, where both go by an estimate.
+
+    Policies then meet other learners behind the gate that they were trained with. What these learners have mastered in
+    truth stays their environment's to say.
+    """
+    own = trained.unwrapped
+    if not (isinstance(env, Tutoring) and isinstance(own, Tutoring) and env.estimates and own.estimates):
+        return env
+    return eqx.tree_at(
+        lambda one: (one.confidence, one.doubt), env, (own.confidence, own.doubt), is_leaf=lambda leaf: leaf is None
+    )
