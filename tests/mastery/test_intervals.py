@@ -42,7 +42,7 @@ def test_a_learner_who_says_the_same_thing_often_does_not_narrow_the_interval(dr
 
 def test_one_learner_has_no_interval(make):
     model = BKT(*(np.array([one, one]) for one in (0.8, 0.1, 0.2, 0.1)), concepts=("a",))
-    result = diagnose(model, make([("u", "a", 1), ("u", "a", 0)]))
+    result = diagnose(model, make([("u", "a", 1), ("u", "a", 0)]), intervals=True)
     assert result.intervals == {}
     assert all(one_bin.interval is None for one_bin in result.reliability)
     assert result.constant_log_loss == pytest.approx(np.log(2))
@@ -51,7 +51,7 @@ def test_one_learner_has_no_interval(make):
 def test_intervals_hold_what_they_are_of(make, draw):
     rows = [(f"l{who:02d}", "a", draw.uniform() < 0.3 + 0.05 * at) for who in range(40) for at in range(10)]
     responses = make(rows)
-    result = diagnose(fit("pfa", responses).model, responses)
+    result = diagnose(fit("pfa", responses).model, responses, intervals=True)
     for name in ("auc", "log_loss", "rmse"):
         low, high = result.intervals[name]
         assert low < getattr(result, name) < high
@@ -65,7 +65,7 @@ def test_intervals_hold_what_they_are_of(make, draw):
 
 def warned(name, responses, held=None, **settings):
     fitted = fit(name, responses, FitSettings(**settings))
-    return " | ".join(warnings_of(fitted, responses, diagnose(fitted.model, held or responses)))
+    return " | ".join(warnings_of(fitted, responses, diagnose(fitted.model, held or responses, intervals=True)))
 
 
 def test_a_model_that_does_not_beat_a_constant(make, draw):

@@ -64,7 +64,7 @@ def fit_learner(
     responses = responses_of(read(logs, format, mapping or None), observed)
     training, held = split_learners(responses, held_out, seed)
     fitted = fit(model, training, settings)
-    diagnostics = diagnose(fitted.model, held, theta)
+    diagnostics = diagnose(fitted.model, held, theta, intervals=True)
     warnings = warnings_of(fitted, training, diagnostics)
     result = {
         "model": model,

@@ -64,7 +64,7 @@ class Diagnostics:
 
     - `constant_log_loss`: of a constant that knows the share of right answers among these very events.
     - `intervals`: of `auc`, `log_loss`, `rmse`, and of the `gain`, how much lower the log-loss is than the constant's;
-      none where there is one learner.
+      none where they were not asked for, or there is one learner.
     """
 
     events: int
@@ -96,14 +96,19 @@ class Diagnostics:
         }
 
 
-def diagnose(model: MasteryModel | ResponseModel, responses: Responses, theta: float = 0.7) -> Diagnostics:
-    """AUC, log-loss, RMSE and calibration, overall and of those whose mastery is at least the gate's threshold θ."""
+def diagnose(
+    model: MasteryModel | ResponseModel, responses: Responses, theta: float = 0.7, *, intervals: bool = False
+) -> Diagnostics:
+    """AUC, log-loss, RMSE and calibration, overall and of those whose mastery is at least the gate's threshold θ.
+
+    With `intervals`, which take a while, also how far these would move with other learners.
+    """
     predicted, correct = predicted_by_event(model, responses)
     losses = _losses(predicted.correct, correct)
     errors = (predicted.correct - correct) ** 2
     constant = _losses(np.full(len(correct), correct.mean()), correct)
     learner = responses.learner[responses.event_starts]
-    resamples = Resamples.draw(learner) if len(np.unique(learner)) > 1 else None
+    resamples = Resamples.draw(learner) if intervals and len(np.unique(learner)) > 1 else None
     bins = _with_intervals(reliability(predicted.correct, correct), predicted.correct, correct, resamples)
     return Diagnostics(
         events=len(correct),
