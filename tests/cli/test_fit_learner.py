@@ -20,6 +20,7 @@ def logs(tmp_path):
         {
             "learner": f"u{who:02d}",
             "concept": ["a", "b", "a~~c"][at % 3],
+            "item": f"q{at % 7}",
             "order": at,
             "correct": bool(draw.uniform() < 0.4 + 0.02 * at),
         }
@@ -45,7 +46,7 @@ def test_the_model_and_its_diagnostics_are_written(logs, tmp_path, capsys):
     assert (tmp_path / "again" / "learner.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("model", ["pfa", "ema", "bkt-forget"])
+@pytest.mark.parametrize("model", ["pfa", "ema", "bkt-forget", "elo", "best-lr"])
 def test_every_model_as_text(logs, model, capsys):
     assert main(["fit-learner", str(logs), "--model", model]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -53,6 +54,19 @@ def test_every_model_as_text(logs, model, capsys):
     assert lines[1].split() == ["AUC", "log-loss", "RMSE", "ECE"]
     assert len(lines[2].split()) == 4
     assert lines[3].startswith("mastery at least 0.7")
+    assert lines[4].startswith("95 % with learners resampled: AUC 0.")
+    assert lines[5].startswith("a constant has a log-loss of 0.6")
+    assert lines[6].split()[:2] == ["predicted", "right"]
+
+
+def test_warnings_go_to_stderr_and_into_the_result(logs, capsys):
+    assert main(["fit-learner", str(logs), "--model", "ema", "--json"]) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert any("judged on 8 learners" in warning for warning in told["warnings"])
+    assert printed.err.splitlines() == [f"warning: {warning}" for warning in told["warnings"]]
+    assert len(told["diagnostics"]["intervals"]["auc"]) == 2
+    assert all(len(one_bin["interval"]) == 2 for one_bin in told["diagnostics"]["reliability"])
 
 
 @pytest.mark.parametrize(
@@ -62,6 +76,7 @@ def test_every_model_as_text(logs, model, capsys):
         (["--held-out", "0"], "--held-out"),
         (["--held-out", "0.001"], "cannot be held out"),
         (["--restarts", "0"], "restarts"),
+        (["--model", "best-lr", "--ridge", "0"], "ridge"),
         (["--observed", "signal"], "no answer on a named concept"),
     ],
 )
@@ -97,3 +112,15 @@ def test_assistments_2009_reaches_the_known_auc(tmp_path, capsys):
     assert found["concepts"] == 110
     assert found["diagnostics"]["auc"] == pytest.approx(0.712, abs=0.015)
     assert found["diagnostics"]["ece"] < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MCCPO_DATA" not in os.environ, reason="MCCPO_DATA names no folder of real data")
+@pytest.mark.parametrize(("model", "least"), [("best-lr", 0.78), ("elo", 0.77)])
+def test_assistments_2009_is_predicted_as_well_as_published(model, least, capsys):
+    """Best-LR is published at 0.77, question by question, on learners held out."""
+    source = Path(os.environ["MCCPO_DATA"], "assist2009", "skill_builder_data_corrected.parquet")
+    assert main(["fit-learner", str(source), "--format", "assistments-2009", "--model", model, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["diagnostics"]["events"] == 48_541
+    assert found["diagnostics"]["auc"] > least

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mccpo.errors import InputError
-from mccpo.mastery import BKT, EMA, MODELS, PFA, BKTForget, Responses, codes, model_files
+from mccpo.mastery import BKT, EMA, MASTERY_MODELS, PFA, BKTForget, Responses, codes, model_files
 from mccpo.mastery.fitting import by_event, practice, trajectories
 
 DAY = 86_400.0
@@ -34,8 +34,8 @@ def model_of(name):
     }[name]
 
 
-def test_the_registry_names_all_models():
-    assert {model_files.model_name(model_of(name)) for name in MODELS} == set(MODELS)
+def test_the_registry_names_all_mastery_models():
+    assert {model_files.model_name(model_of(name)) for name in MASTERY_MODELS} == set(MASTERY_MODELS)
 
 
 def test_knowledge_tracing_by_hand():
@@ -101,7 +101,7 @@ def sorted_responses(rows, clock):
     )
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MASTERY_MODELS)
 @settings(max_examples=25)
 @given(rows=answers, clock=st.booleans())
 def test_batches_give_what_one_answer_after_the_other_gives(name, rows, clock):
@@ -120,7 +120,7 @@ def test_batches_give_what_one_answer_after_the_other_gives(name, rows, clock):
         last[who] = responses.time[at]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MASTERY_MODELS)
 @settings(max_examples=15)
 @given(rows=answers, data=st.data())
 def test_no_answer_has_a_part_in_the_prediction_of_its_event(name, rows, data):
@@ -164,7 +164,7 @@ def test_many_lanes_and_long_ones(draw):
     np.testing.assert_allclose(counts.successes[::97], total)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MASTERY_MODELS)
 def test_files_keep_every_bit(name, tmp_path):
     model = model_of(name)
     model_files.write_model(model, tmp_path / "one.json")

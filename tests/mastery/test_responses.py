@@ -81,3 +81,12 @@ def test_sequences_and_the_time_between(make):
     assert found.length.tolist() == [1, 2, 2]
     assert found.concept.tolist() == [0, 1, 1]
     assert elapsed(responses, found).tolist() == [0.0, 0.0, 7.0, 0.0, 30.0]
+
+
+def test_items_are_codes_and_where_none_is_named_minus_one(frame):
+    assert responses_of(frame).item is None
+    found = responses_of(frame.with_columns(item=pl.Series(["q", "z", None, "p", "q"])))
+    assert found.items == ("p", "q")
+    assert found.item.tolist() == [1, 1, -1, 0, 1]
+    assert found.where(found.learner == 1).item.tolist() == [0, 1]
+    assert found.event_starts.tolist() == [0, 2, 3, 4]

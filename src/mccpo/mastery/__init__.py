@@ -1,4 +1,4 @@
-"""What a learner knows: mastery models, and answers as arrays. It needs NumPy alone.
+"""What a learner knows: mastery models, response models, and answers as arrays. It needs NumPy alone.
 
 Fitting is in `mccpo.mastery.fitting`, which needs jax; answers from the canonical table of logs are in
 `mccpo.mastery.tables`, which needs polars.
@@ -10,11 +10,16 @@ Fitting is in `mccpo.mastery.fitting`, which needs jax; answers from the canonic
 0.7425
 """
 
+from mccpo.mastery.best_lr import BestLR
 from mccpo.mastery.bkt import BKT, BKTForget
+from mccpo.mastery.elo import Abilities, Elo
 from mccpo.mastery.ema import EMA
+from mccpo.mastery.history import History
 from mccpo.mastery.model import MasteryModel, Prediction, codes, with_unseen
 from mccpo.mastery.model_files import (
+    MASTERY_MODELS,
     MODELS,
+    RESPONSE_MODELS,
     model_from_json,
     model_name,
     model_to_json,
@@ -22,19 +27,29 @@ from mccpo.mastery.model_files import (
     write_model,
 )
 from mccpo.mastery.pfa import PFA, Practice
+from mccpo.mastery.response_model import NO_CLOCK, ResponseModel, Weights
 from mccpo.mastery.responses import Responses, Sequences, elapsed, sequences, split_learners, within
 
 __all__ = [
     "BKT",
     "EMA",
+    "MASTERY_MODELS",
     "MODELS",
+    "NO_CLOCK",
     "PFA",
+    "RESPONSE_MODELS",
+    "Abilities",
     "BKTForget",
+    "BestLR",
+    "Elo",
+    "History",
     "MasteryModel",
     "Practice",
     "Prediction",
+    "ResponseModel",
     "Responses",
     "Sequences",
+    "Weights",
     "codes",
     "elapsed",
     "model_from_json",

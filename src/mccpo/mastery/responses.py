@@ -18,6 +18,7 @@ class Responses(NamedTuple):
     - `learner`, `concept`: codes, positions in `learners` and `concepts`.
     - `event`: the same number for the rows of one event, which stand next to each other.
     - `time`: seconds since the epoch, NaN where unknown.
+    - `item`: what was answered, a position in `items`, −1 where unknown; None where no item is known.
     """
 
     learner: Int[np.ndarray, " rows"]
@@ -27,6 +28,8 @@ class Responses(NamedTuple):
     time: Float[np.ndarray, " rows"]
     learners: tuple[str, ...]
     concepts: tuple[str, ...]
+    item: Int[np.ndarray, " rows"] | None = None
+    items: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -40,7 +43,13 @@ class Responses(NamedTuple):
             correct=self.correct[chosen],
             event=self.event[chosen],
             time=self.time[chosen],
+            item=None if self.item is None else self.item[chosen],
         )
+
+    @property
+    def event_starts(self) -> Int64[np.ndarray, " events"]:
+        """The first row of each event."""
+        return np.flatnonzero((np.diff(self.event, prepend=-1) != 0) | (np.diff(self.learner, prepend=-1) != 0))
 
 
 def split_learners(responses: Responses, share: float, seed: int) -> tuple[Responses, Responses]:

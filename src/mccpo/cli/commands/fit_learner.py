@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import FormatFlag, MapFlag
-from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, parse_pairs
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, parse_pairs
 from mccpo.errors import InputError
 from mccpo.files import dump_json, write_text
 
@@ -26,8 +26,11 @@ def fit_learner(
     format: FormatFlag = None,
     map: MapFlag = None,
     model: Annotated[
-        Literal["bkt", "bkt-forget", "pfa", "ema"],
-        Parameter(help="Knowledge tracing, the same with forgetting, performance factors, or a moving average."),
+        Literal["bkt", "bkt-forget", "pfa", "ema", "elo", "best-lr"],
+        Parameter(
+            help="Knowledge tracing, the same with forgetting, performance factors, a moving average; and, of items "
+            "and the learner's whole history, abilities and difficulties, or the regression that predicts best."
+        ),
     ] = "bkt",
     observed: Annotated[
         Literal["correct", "signal"],
@@ -38,6 +41,7 @@ def fit_learner(
     held_out: Annotated[float, Parameter(help="The share of learners that the model is judged on.")] = 0.2,
     theta: Annotated[float, Parameter(help="The gate's threshold of mastery, at which calibration is shown.")] = 0.7,
     alpha: Annotated[float, Parameter(help="The step of the moving average.")] = 0.08,
+    ridge: Annotated[float, Parameter(help="How strongly elo and best-lr draw their weights to 0.")] = 1.0,
     out: Annotated[
         Path | None, Parameter(help=f"A folder for {LEARNER} and {DIAGNOSTICS}; nothing is written by default.")
     ] = None,
@@ -45,21 +49,23 @@ def fit_learner(
 ) -> None:
     """Fit a model of what learners know to logs, and show how well it predicts the answers of other learners.
 
-    Every concept has parameters of its own; one that the logs do not name gets the mean of the others.
+    Every concept has parameters of its own; one that the logs do not name gets the mean of the others. An item that is
+    new to elo or best-lr counts as a mean item of its concepts.
     """
     from mccpo.logs import read
     from mccpo.mastery import split_learners, write_model
-    from mccpo.mastery.fitting import FitSettings, diagnose, fit
+    from mccpo.mastery.fitting import FitSettings, diagnose, fit, warnings_of
     from mccpo.mastery.tables import responses_of
 
     _check(theta, "--theta", "0.7")
     _check(held_out, "--held-out", "0.2")
-    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha)
+    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha, ridge=ridge)
     mapping = parse_pairs(map or [], "--map", str)
     responses = responses_of(read(logs, format, mapping or None), observed)
     training, held = split_learners(responses, held_out, seed)
     fitted = fit(model, training, settings)
-    diagnostics = diagnose(fitted.model, held, theta)
+    diagnostics = diagnose(fitted.model, held, theta, intervals=True)
+    warnings = warnings_of(fitted, training, diagnostics)
     result = {
         "model": model,
         "observed": observed,
@@ -68,10 +74,13 @@ def fit_learner(
         "seed": seed,
         "fit": fitted.report.as_json(),
         "diagnostics": diagnostics.as_json(),
+        "warnings": list(warnings),
     }
     if out is not None:
         write_model(fitted.model, out / LEARNER)
         write_text(out / DIAGNOSTICS, dump_json(result, indent=1) + "\n")
+    for warning in warnings:
+        note(f"warning: {warning}")
     emit(result, as_json=json, text=lambda: "\n".join(_text(model, fitted, diagnostics)))
 
 
@@ -81,9 +90,7 @@ def _check(share: float, flag: str, example: str) -> None:
 
 
 def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
-    from mccpo.mastery.fitting import TracingReport
-
-    gate, report = result.at_theta, fitted.report
+    gate = result.at_theta
     yield (
         f"{model}: {len(fitted.model.concepts)} concepts, judged on {result.events:,} events of "
         f"{result.learners:,} learners who were held out"
@@ -97,8 +104,19 @@ def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
         )
     else:
         yield f"mastery at least {gate.theta:g}: no event"
-    if isinstance(report, TracingReport):
-        counts = ", ".join(f"{name} of {len(names)}" for name, names in report.at_bound.items())
-        yield f"at the bound of {report.bound:g}: {counts} concepts"
-    if report.not_converged:
-        yield f"not converged: {len(report.not_converged)} concepts"
+    if result.intervals:
+        auc, loss = result.intervals["auc"], result.intervals["log_loss"]
+        yield (
+            f"95 % with learners resampled: AUC {auc.low:.4f} to {auc.high:.4f}, "
+            f"log-loss {loss.low:.4f} to {loss.high:.4f}"
+        )
+    yield f"a constant has a log-loss of {result.constant_log_loss:.4f}"
+    yield from _reliability(result)
+
+
+def _reliability(result: Diagnostics) -> Iterator[str]:
+    """The reliability diagram in numbers: of events that were given about the same chance, how many were right."""
+    yield f"{'predicted':>10}{'right':>10}{'95 %':>20}{'events':>10}"
+    for one_bin in result.reliability:
+        ends = "" if one_bin.interval is None else f"{one_bin.interval.low:.3f} to {one_bin.interval.high:.3f}"
+        yield f"{one_bin.predicted:>10.3f}{one_bin.correct:>10.3f}{ends:>20}{one_bin.events:>10,}"

@@ -1,4 +1,4 @@
-"""Mastery models fitted to responses, what they predict, and how well. It needs jax."""
+"""Models of learners fitted to responses, what they predict, and how well. It needs jax."""
 
 from mccpo.mastery.fitting.diagnostics import (
     Diagnostics,
@@ -8,13 +8,17 @@ from mccpo.mastery.fitting.diagnostics import (
     by_event,
     calibration_error,
     diagnose,
+    predicted_by_event,
     reliability,
 )
 from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood
 from mccpo.mastery.fitting.fit import FitSettings, Fitted, bkt_tiles, fit, starts
 from mccpo.mastery.fitting.gains import gains_by_event
-from mccpo.mastery.fitting.reports import FitReport, RegressionReport, TracingReport
+from mccpo.mastery.fitting.intervals import Interval
+from mccpo.mastery.fitting.reports import FitReport, RegressionReport, ResponseReport, TracingReport
+from mccpo.mastery.fitting.response_fits import predict_events, replay
 from mccpo.mastery.fitting.trajectories import practice, trajectories
+from mccpo.mastery.fitting.warnings import warnings_of
 
 __all__ = [
     "EPSILON",
@@ -23,8 +27,10 @@ __all__ = [
     "FitSettings",
     "Fitted",
     "GateCalibration",
+    "Interval",
     "RegressionReport",
     "ReliabilityBin",
+    "ResponseReport",
     "Stop",
     "TracingReport",
     "auc",
@@ -36,7 +42,11 @@ __all__ = [
     "gains_by_event",
     "log_likelihood",
     "practice",
+    "predict_events",
+    "predicted_by_event",
     "reliability",
+    "replay",
     "starts",
     "trajectories",
+    "warnings_of",
 ]

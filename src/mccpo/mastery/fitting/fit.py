@@ -1,7 +1,8 @@
-"""Mastery models fitted to responses."""
+"""Models of learners fitted to responses."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,12 @@ from mccpo.mastery.ema import ALPHA, EMA
 from mccpo.mastery.fitting.em import EPSILON, Optimum, Stop, maximise
 from mccpo.mastery.fitting.logistic import Regression, fit_logistic
 from mccpo.mastery.fitting.reports import AverageReport, FitReport, RegressionReport, TracingReport
+from mccpo.mastery.fitting.response_fits import fit_best_lr, fit_elo
 from mccpo.mastery.fitting.sequence_packing import Tiles, tile
 from mccpo.mastery.fitting.trajectories import practice
 from mccpo.mastery.model import MasteryModel, with_unseen
 from mccpo.mastery.pfa import PFA
+from mccpo.mastery.response_model import ResponseModel
 from mccpo.mastery.responses import Responses, elapsed, sequences
 
 _START = {"prior": 1.0, "learn": 0.4, "guess": 0.4, "slip": 0.3, "forget": 0.3}
@@ -42,6 +45,7 @@ class FitSettings:
     - `stop`: when each of them stops.
     - `pause`: seconds after which something may have been forgotten.
     - `alpha`: of the moving average.
+    - `ridge`: how strongly the weights of response models are drawn to 0.
     - `workers`: threads.
     """
 
@@ -51,6 +55,7 @@ class FitSettings:
     stop: Stop = field(default_factory=Stop)
     pause: float = PAUSE
     alpha: float = ALPHA
+    ridge: float = 1.0
     workers: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
 
     def __post_init__(self) -> None:
@@ -60,12 +65,14 @@ class FitSettings:
             raise InputError(f"the bound of guess and slip is {self.bound:g}", fix="give a number above 0, up to 1")
         if not 0 < self.alpha <= 1:
             raise InputError(f"alpha is {self.alpha:g}", fix="give a number above 0, up to 1")
+        if not 0 < self.ridge < math.inf:
+            raise InputError(f"ridge is {self.ridge:g}", fix="give a number above 0, such as 1")
 
 
 class Fitted(NamedTuple):
     """A fitted model, and how the fit went."""
 
-    model: MasteryModel
+    model: MasteryModel | ResponseModel
     report: FitReport
 
 
@@ -190,9 +197,19 @@ def _some_learners(responses: Responses, seed: int) -> Responses:
     return some._replace(concept=concept.astype(np.int32), concepts=tuple(responses.concepts[at] for at in present))
 
 
+def _best_lr(responses: Responses, settings: FitSettings) -> Fitted:
+    return Fitted(*fit_best_lr(responses, settings.ridge))
+
+
+def _elo(responses: Responses, settings: FitSettings) -> Fitted:
+    return Fitted(*fit_elo(responses, settings.ridge, settings.seed))
+
+
 _FITS: dict[str, Callable[[Responses, FitSettings], Fitted]] = {
     "ema": _ema,
     "bkt": _bkt,
     "bkt-forget": _bkt_forget,
     "pfa": _pfa,
+    "elo": _elo,
+    "best-lr": _best_lr,
 }

@@ -63,6 +63,41 @@ class RegressionReport:
 
 
 @dataclass(frozen=True)
+class ResponseReport:
+    """How a fit of a response model went.
+
+    **Fields:**
+
+    - `items`: how many items have a difficulty of their own.
+    - `clock`: whether any answer has a time.
+    - `steps`: of the regression.
+    """
+
+    log_likelihood: float
+    ridge: float
+    items: int
+    clock: bool
+    steps: int
+    converged: bool
+
+    @property
+    def not_converged(self) -> tuple[str, ...]:
+        """What did not converge: all concepts are fitted by one regression."""
+        return () if self.converged else ("the regression",)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
+        return {
+            "log_likelihood": self.log_likelihood,
+            "ridge": self.ridge,
+            "items": self.items,
+            "clock": self.clock,
+            "steps": self.steps,
+            "not_converged": list(self.not_converged),
+        }
+
+
+@dataclass(frozen=True)
 class AverageReport:
     """How a moving average was fitted: there is nothing to say of it."""
 
@@ -73,4 +108,4 @@ class AverageReport:
         return {}
 
 
-FitReport: TypeAlias = TracingReport | RegressionReport | AverageReport
+FitReport: TypeAlias = TracingReport | RegressionReport | ResponseReport | AverageReport

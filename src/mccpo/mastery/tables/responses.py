@@ -28,6 +28,7 @@ def responses_of(frame: pl.DataFrame, observed: Literal["correct", "signal"] = "
     combination, combinations = _codes(frame["concept"])
     split = split_concepts(combinations)
     row, offset = _exploded(split.counts[combination])
+    item, items = _items(frame)
     return Responses(
         learner=learner[row],
         concept=split.codes[split.starts[combination][row] + offset].astype(np.int32),
@@ -36,6 +37,8 @@ def responses_of(frame: pl.DataFrame, observed: Literal["correct", "signal"] = "
         time=_seconds(frame)[row],
         learners=learners,
         concepts=split.concepts,
+        item=None if item is None else item[row],
+        items=items,
     )
 
 
@@ -48,6 +51,17 @@ def _codes(names: pl.Series) -> tuple[np.ndarray, tuple[str, ...]]:
     rank = np.zeros(int(names_and_codes["code"].max()) + 1, np.int32)  # type: ignore[arg-type]
     rank[names_and_codes["code"].to_numpy()] = np.arange(names_and_codes.height, dtype=np.int32)
     return rank[physical], tuple(names_and_codes["name"])
+
+
+def _items(frame: pl.DataFrame) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Items as codes, −1 where an event names none; nothing where none does."""
+    if "item" not in frame.columns or frame["item"].null_count() == frame.height:
+        return None, ()
+    named = frame["item"].is_not_null().to_numpy()
+    code, names = _codes(frame["item"].drop_nulls())
+    item = np.full(frame.height, -1, np.int32)
+    item[named] = code
+    return item, names
 
 
 def _exploded(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
