@@ -25,6 +25,9 @@ from mccpo.serve.service.views import decision_view
 
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
 _DECIDED = ("session", "activity", "by", "reason", "propensity", "release", "supersedes", "shadow", "certificate")
+_DEFERRED = '"by":"deferred","chance":'
+"""What the text of a deferred decision holds, and of no other: events are canonical, and a shadow's answer goes on
+otherwise."""
 EXPORTED = ("learner", "concept", "item", "order", "time", *_REPORTED, "decision", *_DECIDED)
 """The columns of an export, besides a `group_…` for each label."""
 
@@ -125,8 +128,12 @@ async def list_decisions(
     before: int | None = None,
     limit: int = 1,
     newest: bool = False,
+    deferred: bool = False,
 ) -> list[DecisionView]:
-    """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons."""
+    """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons.
+
+    With `deferred`, those alone that wait for a teacher: they were deferred, and the learner has not answered yet.
+    """
     query = select(DECISION).where(DECISION.c.tenant == tenant, DECISION.c.number > after)
     if ids is not None:
         query = query.where(DECISION.c.id.in_(ids))
@@ -136,6 +143,9 @@ async def list_decisions(
         # The events of one learner are found by an index, however many decisions there are of others.
         theirs = select(EVENT.c.number).where(EVENT.c.learner == learner, EVENT.c.kind.in_(("decision", "override")))
         query = query.where(DECISION.c.number.in_(theirs))
+    if deferred:
+        query = query.join(STANDING, STANDING.c.decision == DECISION.c.id)
+        query = query.join(EVENT, EVENT.c.number == DECISION.c.number).where(EVENT.c.text.contains(_DEFERRED))
     order = DECISION.c.number.desc() if newest else DECISION.c.number
     decisions = [DecisionRow._make(row) for row in await connection.execute(query.order_by(order).limit(limit))]
     taken = [decision.number for decision in decisions]
