@@ -16,7 +16,13 @@ from mccpo.serve.policy import Deferral, load_release
 from mccpo.serve.policy.decision import Refusal, decide, override, propensities, recheck
 from mccpo.serve.policy.deferral import information, read_deferral
 from mccpo.serve.policy.gate import Opening
-from mccpo.serve.policy.learner_state import LearnerState, initial_state
+from mccpo.serve.policy.learner_state import (
+    LearnerState,
+    after_decision,
+    after_outcome,
+    initial_state,
+    learning_rate,
+)
 from mccpo.serve.policy.release import build_release
 
 from .deciding import DIAMOND, Saying, draws, logits, methods, spoils, standings, through_json
@@ -156,6 +162,38 @@ def test_a_policy_that_gives_no_choice_is_deferred_without_one(releases):
     blocked = saying(releases["post-hoc-block", None, "teacher"], [0.0] * 6 + [50.0] * 2)
     found = decide(blocked, learner([0.98, 0.2, 0.9, 0.1]), 0.5)  # the no-op, which is no lesson
     assert (found.by, found.reason, found.certificate["wanted"]) == ("deferred", "unready", None)
+
+
+def simulated(release, learners=60, steps=40):
+    """How often lessons that need something before them were ready in truth, among learners of the model's own kind."""
+    rng, model = np.random.default_rng(3), release.learner
+    ready = []
+    for _ in range(learners):
+        standing, mastered = initial_state(release), rng.random(4) < model.prior
+        for _ in range(steps):
+            found = decide(release, standing, rng.random())
+            at = "abcd".index(found.concept)
+            if PARENTS[found.concept]:
+                ready.append(all(mastered["abcd".index(name)] for name in PARENTS[found.concept]))
+            right = bool(rng.random() < (1 - model.slip[at] if mastered[at] else model.guess[at]))
+            rate = learning_rate(release, standing, found.concept, found.activity)
+            standing = after_decision(release, standing, found.action)
+            standing = after_outcome(release, standing, found.concept, right, found.activity)
+            mastered[at] |= rng.random() < rate
+    return np.mean(ready), len(ready)
+
+
+def test_learners_whom_the_model_knows_are_ready_as_often_as_the_bound_says(run_of):
+    """Mastery is then the chance of being mastered; so the share of lessons that are ready is at least the bound."""
+    env = make("tutor-15-bkt", curriculum=DIAMOND, eta=0.3)
+    folder = run_of(env, "mc-cpo")
+    plain, _ = simulated(load_release(folder))
+    assert plain < 0.97
+    bound = 0.99
+    for to in ("teacher", "probe"):
+        share, lessons = simulated(load_release(folder, deferral=Deferral(to, bound)))
+        assert lessons > 300
+        assert share > bound - 2 * (bound * (1 - bound) / lessons) ** 0.5
 
 
 # What a probe asks.

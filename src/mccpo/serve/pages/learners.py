@@ -101,9 +101,11 @@ async def _deferred(view: View) -> dict[str, Any]:
     """The decisions that wait for a teacher, the oldest first."""
     decisions = await view.service.deferred_decisions(view.tenant, limit=ON_A_PAGE + 1)
     names = await view.service.names(view.tenant, {decision.learner for decision in decisions})
+    deferral = view.service.release.deferral
     return {
         "deferred": decisions[:ON_A_PAGE],
         "more_deferred": len(decisions) > ON_A_PAGE,
+        "more_come": deferral is not None and deferral.to == "teacher",
         "names": names,
         "seen": f"{len(decisions)}-{decisions[-1].number if decisions else 0}",  # numbers only grow
     }

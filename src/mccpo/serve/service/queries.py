@@ -128,12 +128,8 @@ async def list_decisions(
     before: int | None = None,
     limit: int = 1,
     newest: bool = False,
-    deferred: bool = False,
 ) -> list[DecisionView]:
-    """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons.
-
-    With `deferred`, those alone that wait for a teacher: they were deferred, and the learner has not answered yet.
-    """
+    """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons."""
     query = select(DECISION).where(DECISION.c.tenant == tenant, DECISION.c.number > after)
     if ids is not None:
         query = query.where(DECISION.c.id.in_(ids))
@@ -143,9 +139,6 @@ async def list_decisions(
         # The events of one learner are found by an index, however many decisions there are of others.
         theirs = select(EVENT.c.number).where(EVENT.c.learner == learner, EVENT.c.kind.in_(("decision", "override")))
         query = query.where(DECISION.c.number.in_(theirs))
-    if deferred:
-        query = query.join(STANDING, STANDING.c.decision == DECISION.c.id)
-        query = query.join(EVENT, EVENT.c.number == DECISION.c.number).where(EVENT.c.text.contains(_DEFERRED))
     order = DECISION.c.number.desc() if newest else DECISION.c.number
     decisions = [DecisionRow._make(row) for row in await connection.execute(query.order_by(order).limit(limit))]
     taken = [decision.number for decision in decisions]
@@ -162,6 +155,22 @@ async def list_decisions(
         )
         for decision in decisions
     ]
+
+
+async def list_deferred(connection: AsyncConnection, tenant: str, *, after: int = 0, limit: int) -> list[DecisionView]:
+    """The decisions of a tenant that were deferred and are still open, in the order of the record."""
+    # Step by step from what is open now, which is little: one statement may search all decisions there ever were.
+    waits = (STANDING.c.tenant == tenant) & STANDING.c.decision.is_not(None)
+    opened = (await connection.execute(select(STANDING.c.decision).where(waits))).scalars().all()
+    taken = await rows.select_rows(connection, DECISION, "id", opened, DECISION.c.number > after)
+    ids = {row.number: row.id for row in taken}
+    events = await rows.select_rows(connection, EVENT, "number", ids, EVENT.c.text.contains(_DEFERRED))
+    first = sorted(row.number for row in events)[:limit]
+    if not first:
+        return []
+    return await list_decisions(
+        connection, tenant, ids=[ids[number] for number in first], after=first[0] - 1, limit=limit
+    )
 
 
 async def export_rows(connection: AsyncConnection, decisions: Sequence[DecisionView]) -> list[dict[str, Any]]:

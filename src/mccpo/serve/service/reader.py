@@ -108,7 +108,7 @@ class Reader(ABC):
     async def deferred_decisions(self, tenant: str, *, after: int = 0, limit: int = 100) -> list[DecisionView]:
         """Decisions that wait for a teacher: they were deferred, and the learner has not answered yet."""
         async with self._reading() as connection:
-            return await queries.list_decisions(connection, tenant, after=after, limit=limit, deferred=True)
+            return await queries.list_deferred(connection, tenant, after=after, limit=limit)
 
     async def decisions_by_id(self, tenant: str, ids: Collection[str]) -> list[DecisionView]:
         """Those of a tenant's decisions that have one of the ids."""
