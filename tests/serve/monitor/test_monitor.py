@@ -65,6 +65,18 @@ def test_rates_count_what_they_say(monitor):
     assert report["override"]["rate"] == 1 / 5
 
 
+def test_what_is_deferred_is_counted_apart_and_what_failed_all_the_same(monitor):
+    lesson = first_lesson(monitor.release)
+    for by, reason in (("policy", None), ("deferred", "below the bound"), ("deferred", "unready"), ("teacher", None)):
+        monitor.record_decision("a", lesson, by, reason=reason)
+    monitor.record_decision("a", lesson, "probe", reason="too slow")
+    report = monitor.report()
+    assert (report["deferral"]["count"], report["deferral"]["of"]) == (3, 4)
+    assert (report["fallback"]["count"], report["fallback"]["of"]) == (2, 4)
+    curves = monitor.curves("hour", now=1)
+    assert (curves["deferral"], curves["fallback"], curves["override"]) == ([3 / 4], [2 / 4], [1 / 5])
+
+
 def test_decoupled_are_right_answers_without_a_gain(monitor):
     for correct, before, after in [(True, 0.5, 0.5), (True, 0.5, 0.504), (True, 0.5, 0.6), (False, 0.5, 0.4)]:
         monitor.record_outcome("a", correct=correct, before=before, after=after)

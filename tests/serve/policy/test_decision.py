@@ -1,6 +1,5 @@
 """Decisions: always ready, always certified; and a certificate in which nothing can be changed unseen."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,14 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccpo.curriculum import Curriculum
 from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.serve.policy import decision as deciding
 from mccpo.serve.policy import gate, load_release
 from mccpo.serve.policy.decision import Refusal, decide, override, propensities, recheck
 from mccpo.serve.policy.learner_state import (
-    LearnerState,
     after_decision,
     after_outcome,
     initial_state,
@@ -23,19 +20,7 @@ from mccpo.serve.policy.learner_state import (
     observe,
 )
 
-DIAMOND = Curriculum.from_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
-
-
-class Saying:
-    """A network that says what it is told to."""
-
-    def __init__(self, logits):
-        self.says = logits
-
-    def logits(self, features):
-        if isinstance(self.says, Exception):
-            raise self.says
-        return np.array(self.says, np.float64)
+from .deciding import DIAMOND, Saying, draws, logits, methods, spoils, standings, through_json
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +36,8 @@ def holds(release, standing, concept):
     return gate.holds(release.prerequisites, release.opening, mastery(release, standing), concept)
 
 
-def through_json(value):
-    return json.loads(json.dumps(value, sort_keys=True, allow_nan=False))
-
-
 def check(release, standing, decision):
     return recheck(release, standing, decision.concept, decision.activity, through_json(decision.certificate))
-
-
-numbers = st.floats(width=32) | st.sampled_from([0.0, np.inf, -np.inf, np.nan, 1e308, -1e308])
-logits = st.lists(numbers, min_size=8, max_size=8)
-masteries = st.lists(st.sampled_from([0.0, 0.2, 0.7, 1.0]) | st.floats(0, 1), min_size=4, max_size=4)
-draws = st.floats(0, 1, exclude_max=True)
-standings = st.builds(
-    lambda K, n, t, last, previous: LearnerState(np.array(K), np.array(n), t, last, previous and np.array(previous)),
-    masteries,
-    st.lists(st.integers(0, 1000), min_size=4, max_size=4),
-    st.integers(0, 500),
-    st.none() | st.integers(0, 7),
-    st.none() | st.lists(st.booleans(), min_size=8, max_size=8),
-)
-methods = st.sampled_from(["mc-cpo", "unconstrained", "post-hoc", "post-hoc-block"])
 
 
 @settings(max_examples=300)
@@ -88,31 +54,6 @@ def test_whatever_the_policy_says_a_ready_concept_is_served_and_the_certificate_
     assert decision.propensity == pytest.approx(propensities(release, standing)[decision.action])
     assert (decision.reason is None) == (decision.by == "policy")
     assert check(release, standing, decision) is None
-
-
-def spoils(certificate):
-    """A value of another kind, and another value of the same kind, for every entry; and every entry left out."""
-    for key, value in certificate.items():
-        yield {name: each for name, each in certificate.items() if name != key}
-        others = [None if value is not None else 1]
-        if isinstance(value, str):
-            others.append(("0" if value[0] != "0" else "1") + value[1:])
-        elif isinstance(value, float):
-            others += [np.nextafter(value, 2.0).item(), np.nextafter(value, -1.0).item(), 1 - value]
-        elif isinstance(value, int):
-            others += [value + 1, float(value)]
-        elif isinstance(value, list):
-            others += [[*value, "d"], value[1:] or ["a"]]
-        elif isinstance(value, dict):
-            others += [{**value, "z": 0.5}]
-            for name, each in value.items():
-                others.append({k: v for k, v in value.items() if k != name})
-                changed = np.nextafter(each, 2.0).item() if isinstance(each, float) else f"{each}0"
-                others.append({**value, name: changed})
-        for other in others:
-            if other != value or type(other) is not type(value):
-                yield {**certificate, key: other}
-    yield {**certificate, "more": 1}
 
 
 @settings(max_examples=60)

@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from mccpo.cli import main
+from mccpo.env import make
 from mccpo.files import canonical_json
-from mccpo.serve.policy import Releases
+from mccpo.serve.policy import Deferral, Releases, load_release
 from mccpo.serve.record import Store, verify, writes
 from mccpo.serve.record.chain import GENESIS, chain_hash
 from mccpo.serve.service import Erase, Next, Outcome, Override, Register, Service, Terms
@@ -195,6 +196,43 @@ def test_what_does_not_follow_is_found_even_where_all_hashes_fit(record, copy, k
 
     _rewrite(copy, rewritten)
     assert f"event {number}" in _verdict(copy).wrong
+
+
+async def _deferred(url, release):
+    """A learner is taught until a choice is deferred."""
+    async with Service(Store(url), Releases(release), draw=random.Random(1).random) as service:
+        learner = (await service.register("t", Register("Ada"))).id
+        while (decision := await service.next("t", Next(learner))).by == "policy":
+            await service.outcome("t", Outcome(decision.id, True))
+
+
+@pytest.mark.parametrize("to", ["teacher", "probe"])
+def test_what_was_deferred_holds_and_no_word_of_it_can_be_changed(run_of, tmp_path, to):
+    release = load_release(run_of(make("tutor-15", concepts=6, horizon=20)), deferral=Deferral(to))
+    asyncio.run(_deferred(str(tmp_path / "record.db"), release))
+    number, text, _ = _events(tmp_path / "record.db")[-1]
+    certificate = json.loads(text)["content"]["certificate"]
+    assert certificate["by"] == {"teacher": "deferred", "probe": "probe"}[to]
+    assert _verdict(tmp_path / "record.db").wrong is None
+    wanted = certificate["wanted"]
+    for change in (
+        {"by": "policy", "reason": None, "wanted": None},
+        {"by": "fallback"},
+        {"by": "deferred" if to == "probe" else "probe"},
+        {"reason": "unready"},
+        {"bound": 0.5},
+        {"chance": 0.99},
+        {"wanted": None},
+        {"wanted": wanted | {"chance": wanted["chance"] / 2}},
+        {"wanted": wanted | {"concept": "v5"}},
+        {"propensity": certificate["propensity"] / 2},
+    ):
+        shutil.copy(tmp_path / "record.db", tmp_path / "copy.db")
+        _rewrite(
+            tmp_path / "copy.db",
+            lambda event, change=change: event["number"] == number and event["content"]["certificate"].update(change),
+        )
+        assert f"event {number} (decision" in _verdict(tmp_path / "copy.db").wrong
 
 
 def test_an_unready_concept_is_found_even_with_a_certificate_that_looks_right(record, copy, release):

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mccpo.serve.access import KeyFile
     from mccpo.serve.api import Settings
-    from mccpo.serve.policy import Release
+    from mccpo.serve.policy import Deferral, Release
     from mccpo.serve.service import Service
 
 DATABASE = "decisions.db"
@@ -37,6 +37,21 @@ DATABASE = "decisions.db"
 class Rules:
     """The flags that say how learners are treated; each is a flag of the command."""
 
+    ready: Annotated[
+        float | None,
+        Parameter(help="The least chance that a learner is ready which opens the gate; as in training by default."),
+    ] = None
+    defer: Annotated[
+        Literal["teacher", "probe"] | None,
+        Parameter(
+            help="What to do with choices that only just pass the gate: serve a safe one and ask a teacher, or serve "
+            "what tells most about the prerequisites in doubt; they are served as they are by default."
+        ),
+    ] = None
+    defer_below: Annotated[
+        float | None,
+        Parameter(help="With --defer, the chance of being ready below which a choice is deferred; 0.97 by default."),
+    ] = None
     session_minutes: Annotated[float, Parameter(help="Without a request for so long, a session is over.")] = 30.0
     late_hours: Annotated[
         float, Parameter(help="An outcome later than that goes on record, and does not change mastery.")
@@ -70,10 +85,6 @@ def serve(
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     method: Annotated[str | None, Parameter(help="Whose policy; mc-cpo's, or that of the only method.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
-    ready: Annotated[
-        float | None,
-        Parameter(help="The least chance that a learner is ready which opens the gate; as in training by default."),
-    ] = None,
     keys: Annotated[
         Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")
     ] = None,
@@ -99,9 +110,10 @@ def serve(
                 f"all keys in {keys} are revoked, so that nobody would be answered", fix="make one: `mccpo keys create`"
             )
         _check_host(host, key_file)
-        release = load_release(folder, part=part, method=method, seed=seed, ready=ready)
+        deferral = _deferral(rules)
+        release = load_release(folder, part=part, method=method, seed=seed, ready=rules.ready, deferral=deferral)
         service = _service(release, record, rules)
-        app = create_app(service, _settings(key_file, rate, folder, rules))
+        app = create_app(service, _settings(key_file, rate, folder, rules, deferral))
         add_pages(app, key_file)
         with listen(host, port) as listener:
             address = listener.getsockname()
@@ -183,7 +195,17 @@ def _service(release: Release, database: str, rules: Rules) -> Service:
     return Service(Store(database), Releases(release), terms)
 
 
-def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
+def _deferral(rules: Rules) -> Deferral | None:
+    from mccpo.serve.policy import Deferral
+
+    if rules.defer is None and rules.defer_below is not None:
+        raise InputError("--defer-below is given without --defer", fix="add --defer teacher or --defer probe")
+    if rules.defer is None:
+        return None
+    return Deferral(rules.defer) if rules.defer_below is None else Deferral(rules.defer, rules.defer_below)
+
+
+def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules, deferral: Deferral | None) -> Settings:
     from mccpo.serve.api import Settings
     from mccpo.serve.monitor import BOUNDS
 
@@ -198,6 +220,8 @@ def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules) -> Settings:
         rate=rate,
         burst=max(1, int(2 * rate)),
         runs=run.resolve().parent,
+        ready=rules.ready,
+        deferral=deferral,
         bounds={**BOUNDS, **bounds},
     )
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from mccpo.serve.api.access import Auditing, Overriding, Teaching
 from mccpo.serve.api.answers import REFUSALS, answer, dumps
-from mccpo.serve.api.forms import Extent, Id, OutcomeForm, OverrideForm, Page
+from mccpo.serve.api.forms import Extent, Id, OutcomeForm, OverrideForm, Page, Waiting
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.service.messages import DecisionView, Next, Outcome, OutcomeView, Override
 
@@ -54,8 +54,22 @@ async def override(learner: Id, form: OverrideForm, call: Overriding) -> Respons
 async def listed(page: Annotated[Page, Query()], call: Auditing) -> Response:
     """Decisions in the order of the record, a page at a time."""
     decisions = await call.service.decisions(call.tenant, learner=page.learner, after=page.after, limit=page.limit)
-    more = decisions[-1].number if len(decisions) == page.limit else None
-    return answer({"decisions": decisions, "next": more})
+    return answer(_page(decisions, page.limit))
+
+
+def _page(decisions: list[DecisionView], limit: int) -> Row:
+    return {"decisions": decisions, "next": decisions[-1].number if len(decisions) == limit else None}
+
+
+@router.get("/decisions/deferred", response_model=DecisionPage)
+async def deferred(page: Annotated[Waiting, Query()], call: Auditing) -> Response:
+    """Decisions that wait for a teacher: a safe choice was served, and the learner has not answered yet.
+
+    An override takes the place of such a decision. `certificate` has what the policy `wanted`, its chance of being
+    ready, and the `bound` that the chance lies below.
+    """
+    decisions = await call.service.deferred_decisions(call.tenant, after=page.after, limit=page.limit)
+    return answer(_page(decisions, page.limit))
 
 
 @router.get("/decisions/export", response_class=Response, responses={200: {"content": {NDJSON: {}, CSV: {}}}})

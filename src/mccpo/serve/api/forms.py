@@ -88,14 +88,19 @@ class RollBackForm(Form):
     to: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")] | None = None
 
 
-class Page(BaseModel):
-    """Which decisions to list: those after a number of the record, of one learner or of all."""
+class Waiting(BaseModel):
+    """Which decisions to list: those after a number of the record."""
 
     model_config = ConfigDict(extra="forbid")
 
-    learner: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = None
     after: Annotated[int, Field(ge=0, le=MOST)] = 0
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+
+
+class Page(Waiting):
+    """Which decisions to list: those after a number of the record, of one learner or of all."""
+
+    learner: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = None
 
 
 class Roll(BaseModel):

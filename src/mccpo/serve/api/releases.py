@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
@@ -13,6 +12,7 @@ from mccpo.errors import InputError
 from mccpo.serve.api.access import Call, Changing, Managing
 from mccpo.serve.api.answers import REFUSALS, answer
 from mccpo.serve.api.forms import ReleaseForm, RollBackForm
+from mccpo.serve.api.settings import Settings
 from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.policy.release import load_release
 from mccpo.serve.policy.releases import Releases
@@ -75,12 +75,18 @@ async def end_shadow(call: Changing) -> Response:
 
 async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], Releases]:
     """The change that lets the policy of a run decide or look on."""
-    folder: Path | None = request.app.state.settings.runs
-    if folder is None:
+    settings: Settings = request.app.state.settings
+    if settings.runs is None:
         raise Unprocessable("the service was started without a folder of runs to load from")
     try:
         release = await asyncio.to_thread(
-            load_release, folder / form.run, part=form.part, method=form.method, seed=form.seed
+            load_release,
+            settings.runs / form.run,
+            part=form.part,
+            method=form.method,
+            seed=form.seed,
+            ready=settings.ready,
+            deferral=settings.deferral,
         )
     except InputError as error:
         raise Unprocessable(str(error)) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mccpo.serve.access.keys import KeyFile
 from mccpo.serve.monitor.monitor import BOUNDS
+from mccpo.serve.policy.deferral import Deferral
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Settings:
     - `rate`, `burst`: requests a second of one key in the long run, and at once.
     - `most_bytes`: the largest body of a request that is read.
     - `runs`: the folder that releases can be loaded from.
+    - `ready`, `deferral`: what `load_release` takes, so that a release loaded later is as strict as the first.
     - `bounds`: how far groups may lie apart before the monitor gives an alarm.
     """
 
@@ -26,6 +28,8 @@ class Settings:
     burst: int = 4_000
     most_bytes: int = 256 * 1024
     runs: Path | None = None
+    ready: float | None = None
+    deferral: Deferral | None = None
     bounds: Mapping[str, float] = field(default_factory=lambda: dict(BOUNDS))
 
     @property

@@ -16,11 +16,12 @@ from mccpo.serve.monitor.rates import Rate, ShadowRates
 from mccpo.serve.monitor.report import Alarm, CostReport, EquityReport, TenantReport
 from mccpo.serve.monitor.spending import COSTS
 from mccpo.serve.monitor.time_series import Sums, TimeSeries
+from mccpo.serve.policy.certificate import BELOW
 from mccpo.serve.policy.release import Release
 
 THRESHOLD = 0.005
 """A right answer that raises mastery by no more is decoupled from learning; the same as in an audit of logs."""
-CURVES = ("decoupling", "right", "gain", "fallback", "override")
+CURVES = ("decoupling", "right", "gain", "fallback", "override", "deferral")
 """Rates of which there are curves."""
 BOUNDS: Mapping[str, float] = {"restriction_rate": 0.1, "time_to_unlock": 10.0, "mastery_gain": 0.01}
 """How far groups may lie apart by each measure before there is an alarm."""
@@ -33,7 +34,7 @@ class Monitor:
         self.release = release
         self.bounds = dict(bounds)
         self.chosen_by: Counter[str] = Counter()
-        self.fallback, self.override, self.decoupling = Rate(), Rate(), Rate()
+        self.fallback, self.override, self.deferral, self.decoupling = Rate(), Rate(), Rate(), Rate()
         self.shadows: dict[str, ShadowRates] = {}
         self.series = TimeSeries()
         self.learners = LearnerTable(len(release.concepts))
@@ -51,16 +52,22 @@ class Monitor:
         """A learner no longer belongs to any group; what happened still counts overall."""
         self.learners.remove(learner)
 
-    def record_decision(self, learner: str, lesson: Lesson, by: str, *, at: int = 0, decision: str = "") -> None:
-        """A lesson was chosen for a learner: by the policy, its fallback or a teacher, at a time in milliseconds.
+    def record_decision(
+        self, learner: str, lesson: Lesson, by: str, *, reason: str | None = None, at: int = 0, decision: str = ""
+    ) -> None:
+        """A lesson was chosen for a learner: by the policy, a rule or a teacher, at a time in milliseconds.
 
-        `decision` is the id by which the outcome will name it.
+        `reason` is why it was not the policy; `decision` is the id by which the outcome will name it.
         """
+        teacher, deferred = by == "teacher", by in ("deferred", "probe")
+        failed = by == "fallback" or (deferred and reason != BELOW)
         self.chosen_by[by] += 1
-        self.override.add(by == "teacher")
-        if by != "teacher":
-            self.fallback.add(by == "fallback")
-        self.series.add(at, **{by: 1}, **self._costs.begin(decision, lesson))
+        self.override.add(teacher)
+        if not teacher:
+            self.fallback.add(failed)
+            self.deferral.add(deferred)
+        counts = {"decisions": 1, "teacher": teacher, "failed": failed, "deferred": deferred}
+        self.series.add(at, **counts, **self._costs.begin(decision, lesson))
         release = lesson.release
         self.learners.count_decision(learner, release.ready(lesson.state.K))
 
@@ -93,6 +100,7 @@ class Monitor:
             "decisions": {"total": sum(self.chosen_by.values()), **dict(sorted(self.chosen_by.items()))},
             "fallback": self.fallback.report(),
             "override": self.override.report(),
+            "deferral": self.deferral.report(),
             "shadows": {version: rates.report() for version, rates in self.shadows.items()},
             "decoupling": {"threshold": THRESHOLD, **self.decoupling.report()},
             "costs_on": "realised" if self.release.tutor.realised else "expected",
@@ -137,13 +145,15 @@ def _rates(sums: Sums, whole: float, realised: bool) -> dict[str, float | None]:
     def ratio(part: str, of: float, times: float = 1.0) -> float | None:
         return times * sums.get(part, 0) / of if of else None
 
-    answers, own = sums.get("answers", 0), sums.get("policy", 0) + sums.get("fallback", 0)
+    answers, decisions = sums.get("answers", 0), sums.get("decisions", 0)
+    own = decisions - sums.get("teacher", 0)
     weight = sums.get(sum_name("weight", realised), 0)
     return {
         "decoupling": ratio("decoupled", answers),
         "right": ratio("right", answers),
         "gain": ratio("gained", answers),
-        "fallback": ratio("fallback", own),
-        "override": ratio("teacher", own + sums.get("teacher", 0)),
+        "fallback": ratio("failed", own),
+        "override": ratio("teacher", decisions),
+        "deferral": ratio("deferred", own),
         **{name: ratio(sum_name(name, realised), weight, whole) for name in COSTS},
     }

@@ -68,6 +68,7 @@ _FAMILIES = (
     ("mccpo_decoupling_rate", "Share of answers that are right and bring no gain of mastery.", ["tenant"]),
     ("mccpo_fallback_rate", "Share of decisions for which the policy failed.", ["tenant"]),
     ("mccpo_override_rate", "Share of decisions that teachers took.", ["tenant"]),
+    ("mccpo_deferral_rate", "Share of the policy's decisions that were deferred.", ["tenant"]),
     ("mccpo_shadow_agreement_rate", "Share of decisions in which a shadow would have done the same.", _SHADOW),
     ("mccpo_shadow_failure_rate", "Share of decisions in which a shadow gave no answer.", _SHADOW),
     ("mccpo_cost", "Discounted cost of a session of the whole horizon, at the pace seen.", ["tenant", "cost"]),
@@ -85,7 +86,7 @@ def _values(report: MonitorReport) -> Iterator[tuple[str, list[str], float | Non
     for by, count in report["decisions"].items():
         if by != "total":
             yield "mccpo_decisions", [by], count
-    rates: dict[str, RateReport] = {name: report[name] for name in ("decoupling", "fallback", "override")}
+    rates: dict[str, RateReport] = {name: report[name] for name in ("decoupling", "fallback", "override", "deferral")}
     for name, rate in rates.items():
         yield f"mccpo_{name}_rate", [], rate["rate"]
     for version, shadow in report["shadows"].items():

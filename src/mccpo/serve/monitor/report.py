@@ -105,6 +105,7 @@ class TenantReport(TypedDict):
     decisions: dict[str, int]
     fallback: RateReport
     override: RateReport
+    deferral: RateReport
     shadows: dict[str, ShadowReport]
     decoupling: DecouplingReport
     costs_on: Literal["realised", "expected"]

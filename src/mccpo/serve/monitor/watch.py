@@ -149,8 +149,9 @@ class Watch:
             case "decision" | "override" if before is not None:
                 release = self.service.feed.releases[content["release"]]
                 action = release.action(content["concept"], content["activity"])
-                lesson, by = Lesson(content["session"], release, before.state, action), content["certificate"]["by"]
-                monitor.record_decision(event.learner, lesson, by, at=event.at, decision=content["decision"])
+                lesson, certificate = Lesson(content["session"], release, before.state, action), content["certificate"]
+                chosen = {"by": certificate["by"], "reason": certificate["reason"], "decision": content["decision"]}
+                monitor.record_decision(event.learner, lesson, at=event.at, **chosen)
                 if content.get("shadow") is not None:
                     monitor.record_shadow(content["shadow"])
             case "outcome" if content["counted"]:

@@ -43,7 +43,17 @@ async def roll(
         more=skip + ON_A_PAGE if len(presences) > ON_A_PAGE else None,
         skip=skip,
         name=name,
+        **({} if part else await _deferred(view)),
     )
+
+
+@router.get("/learners/deferred")
+async def waiting(view: Viewing, seen: Annotated[str, Query(max_length=64)] = "") -> Response:
+    """The decisions that wait for a teacher; nothing, while they are as they were `seen`."""
+    content = await _deferred(view)
+    if content["seen"] == seen:
+        return Response(status_code=204)
+    return view.show("deferred.html", **content)
 
 
 @router.get("/learners/{learner}")
@@ -85,6 +95,20 @@ async def override(
     except Unprocessable as problem:
         return await _page(view, learner, given=given, wrong={"concept": problem.detail})
     return RedirectResponse(f"{PAGES}/learners/{learner}?set={decision.id}#now", 303)
+
+
+async def _deferred(view: View) -> dict[str, Any]:
+    """The decisions that wait for a teacher, the oldest first."""
+    decisions = await view.service.deferred_decisions(view.tenant, limit=ON_A_PAGE + 1)
+    names = await view.service.names(view.tenant, {decision.learner for decision in decisions})
+    deferral = view.service.release.deferral
+    return {
+        "deferred": decisions[:ON_A_PAGE],
+        "more_deferred": len(decisions) > ON_A_PAGE,
+        "more_come": deferral is not None and deferral.to == "teacher",
+        "names": names,
+        "seen": f"{len(decisions)}-{decisions[-1].number if decisions else 0}",  # numbers only grow
+    }
 
 
 async def _page(

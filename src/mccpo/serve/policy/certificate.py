@@ -4,6 +4,9 @@ release, policy, curriculum, learner   the version that decided, and SHA-256 of 
 concept, activity, by, reason          what was chosen, who chose, and why it was not the policy
 theta, prerequisites                   the threshold, and the mastery of every prerequisite of the concept
 confidence, chance                     where the gate asks for a chance: how much of it, and that of the concept
+bound, chance, wanted                  where choices are deferred: the chance that they need, that of the concept, and
+                                       what the policy wanted instead, with its chance; null where that is unknown or
+                                       was served
 ready                                  how many concepts were ready, and SHA-256 of which
 frontier                               the concepts that had become ready since the decision before
 standing                               SHA-256 of all that is known of the learner, to the last bit
@@ -25,12 +28,20 @@ from mccpo.serve.policy import gate
 from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release
 
-By = Literal["policy", "fallback", "teacher"]
-"""Who chose: the policy; the rule that stands in where it fails; a teacher."""
+By = Literal["policy", "fallback", "teacher", "deferred", "probe"]
+"""Who chose: the policy; the rule that stands in where it fails; a teacher.
+
+Where choices are deferred, the rule that stands in is told apart: `deferred`, while a teacher is asked, or a `probe`.
+"""
+
+NOT_FINITE, FAILED, TOO_SLOW, UNREADY = "not finite", "failed", "too slow", "unready"
+"""Why the policy did not decide: no distribution, an error, late, a choice that the gate keeps shut."""
+BELOW = "below the bound"
+"""Why it did not although it gave an answer that passes the gate: its chance is lower than deferring asks for."""
 
 
 class Chosen(NamedTuple):
-    """What was chosen, by whom, and with what chance; `reason` says why it was not the policy."""
+    """What was chosen, by whom, and with what chance; `reason` says why it was not what the policy `wanted`."""
 
     action: int
     by: By
@@ -38,6 +49,7 @@ class Chosen(NamedTuple):
     probabilities: str | None = None
     draw: float | None = None
     propensity: float | None = None
+    wanted: int | None = None
 
 
 def write_certificate(
@@ -57,6 +69,7 @@ def write_certificate(
         "theta": release.theta,
         "prerequisites": needed,
         **_confident(release, needed),
+        **_deferring(release, mastery, needed, chosen.wanted),
         "ready": {"size": sum(mask), "sha256": hashlib.sha256(mask).hexdigest()},
         "frontier": _frontier(release, standing, mask),
         "standing": digest(standing),
@@ -73,6 +86,20 @@ def _confident(release: Release, needed: Mapping[str, float]) -> dict[str, float
     if release.opening.confidence is None:
         return {}
     return {"confidence": release.opening.confidence, "chance": gate.chance(release.opening, needed, needed)}
+
+
+def _deferring(
+    release: Release, mastery: Mapping[str, float], needed: Mapping[str, float], wanted: int | None
+) -> dict[str, Any]:
+    """What deferring goes by: the bound, the chance of the concept, and what the policy wanted; nothing without it."""
+    if release.deferral is None:
+        return {}
+    about = None
+    if wanted is not None:
+        concept, activity = release.actions[wanted]
+        chance = gate.chance(release.opening, mastery, release.prerequisites[concept])
+        about = {"concept": concept, "activity": activity, "chance": chance}
+    return {"bound": release.deferral.below, "chance": gate.chance(release.opening, needed, needed), "wanted": about}
 
 
 def digest(standing: LearnerState) -> str:

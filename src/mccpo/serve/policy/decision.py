@@ -1,7 +1,7 @@
 """A decision: drawn from the policy, checked by the gate, certified; and the check of a certificate.
 
 The policy proposes and the gate disposes. Where the policy gives no sound answer in time, or proposes what the learner
-is not ready for, a fixed rule stands in: the least mastered of the ready concepts, the first in order among equals.
+is not ready for, a fixed rule stands in (`stand_in`). So it does where the release defers choices that only just pass.
 """
 
 from __future__ import annotations
@@ -18,26 +18,32 @@ from jaxtyping import Bool, Float
 
 from mccpo.errors import InputError, MccpoError
 from mccpo.serve.policy import gate
-from mccpo.serve.policy.certificate import By, Chosen, digest_of_chances, write_certificate
+from mccpo.serve.policy.certificate import (
+    BELOW,
+    FAILED,
+    NOT_FINITE,
+    TOO_SLOW,
+    UNREADY,
+    By,
+    Chosen,
+    digest_of_chances,
+    write_certificate,
+)
 from mccpo.serve.policy.learner_state import LearnerState, mastery, observe
 from mccpo.serve.policy.network import executed
 from mccpo.serve.policy.release import Release
+from mccpo.serve.policy.stand_in import Refusal as Refusal
+from mccpo.serve.policy.stand_in import StandIn
 
 log = logging.getLogger("mccpo.serve")
 
 TIMEOUT = 0.05
 """Seconds that a policy may take; it needs some ten-thousandths of one."""
-NOT_FINITE, FAILED, TOO_SLOW, UNREADY = "not finite", "failed", "too slow", "unready"
-"""Why the policy did not decide: no distribution, an error, late, a choice that the gate keeps shut."""
 _LOST = (NOT_FINITE, FAILED, TOO_SLOW)
 _UNSURE = 1e-12  # by how much, relatively, two machines may differ in a chance before it is told in single precision
 _MOST_UNSURE = 8
 
 Chances = Float[np.ndarray, " actions+1"]
-
-
-class Refusal(MccpoError):  # noqa: N818 - an answer, not a fault of the program
-    """There is nothing that may be taught: no concept is ready, or what is known of the learner is unsound."""
 
 
 class Decision(NamedTuple):
@@ -70,10 +76,11 @@ def decide(
     known = _sound(release, standing)
     features, ready = observe(release, standing)
     chances, reason = _asked(release, features, ready, timeout, clock)
+    stand_in = StandIn(release, known)
     if chances is None:
-        chosen = Chosen(_safe(release, known), "fallback", reason, propensity=1.0)
+        chosen = Chosen(stand_in.instead_of(None), stand_in.by, reason, propensity=1.0)
     else:
-        chosen = _drawn(release, known, ready, chances, float(uniform))
+        chosen = _drawn(stand_in, ready, chances, float(uniform))
     return _decision(release, standing, known, ready, chosen)
 
 
@@ -93,13 +100,14 @@ def propensities(release: Release, standing: LearnerState) -> Float[np.ndarray, 
     known = _sound(release, standing)
     features, ready = observe(release, standing)
     chances, _ = _asked(release, features, ready, math.inf, lambda: 0.0)
-    served = np.zeros(len(release.actions))
+    served, stand_in = np.zeros(len(release.actions)), StandIn(release, known)
     if chances is None:
-        served[_safe(release, known)] = 1.0
+        served[stand_in.instead_of(None)] = 1.0
         return served
-    served[ready] = chances[:-1][ready]
-    if (spilt := _spilt(chances, ready)) > 0:
-        served[_safe(release, known)] += spilt
+    shut = stand_in.shut(ready)
+    served[~shut] = chances[:-1][~shut]
+    for action, spilt in _spilt(stand_in, shut, chances).items():
+        served[action] += spilt
     return served
 
 
@@ -123,7 +131,7 @@ def recheck(
         return chosen
     if chosen.action != action:
         return f"the choice must have been {' '.join(release.actions[chosen.action])!r}, not {concept!r}"
-    if not gate.holds(release.prerequisites, release.opening, known, concept):
+    if not _may_be_served(release, known, chosen):
         return f"{concept!r} was not ready"
     ready = (gate.holds(release.prerequisites, release.opening, known, name) for name in release.concepts)
     expected = write_certificate(release, standing, ready, known, chosen)
@@ -170,25 +178,30 @@ def _asked(
     return chances.astype(np.float32), None
 
 
-def _drawn(
-    release: Release, known: dict[str, float], ready: Bool[np.ndarray, " actions"], chances: Chances, uniform: float
-) -> Chosen:
-    """What the policy draws, or the safe choice where that is not ready; its chance counts both ways to it."""
+def _drawn(stand_in: StandIn, ready: Bool[np.ndarray, " actions"], chances: Chances, uniform: float) -> Chosen:
+    """What the policy draws, or what stands in where that is not served; its chance counts every way to it."""
     drawn = _sample(chances, uniform)
-    shut = drawn == len(release.actions) or not _holds(release, known, drawn)
-    spilt = _spilt(chances, ready)
-    safe = _safe(release, known) if shut or spilt > 0 else None
-    action = drawn if safe is None or not shut else safe
-    propensity = min(float(chances[action]) + (spilt if action == safe else 0.0), 1.0)
-    told = digest_of_chances(chances)
-    if shut:
-        return Chosen(action, "fallback", UNREADY, told, uniform, propensity)
-    return Chosen(action, "policy", None, told, uniform, propensity)
+    wanted = None if drawn == len(chances) - 1 else drawn  # the last is the no-op
+    served = wanted is not None and stand_in.sure(wanted)
+    action = drawn if served else stand_in.instead_of(wanted)
+    spilt = _spilt(stand_in, stand_in.shut(ready), chances).get(action, 0.0)
+    propensity, told = min(float(chances[action]) + spilt, 1.0), digest_of_chances(chances)
+    if served:
+        return Chosen(action, "policy", None, told, uniform, propensity)
+    reason = BELOW if wanted is not None and stand_in.ready(wanted) else UNREADY
+    return Chosen(action, stand_in.by, reason, told, uniform, propensity, wanted)
 
 
-def _spilt(chances: Chances, ready: Bool[np.ndarray, " actions"]) -> float:
-    """The chance of all that the gate keeps shut: unready actions and the no-op. It goes to the safe choice."""
-    return math.fsum(chances[:-1][~ready].tolist()) + float(chances[-1])
+def _spilt(stand_in: StandIn, shut: Bool[np.ndarray, " actions"], chances: Chances) -> dict[int, float]:
+    """The chance of all that is not served, shut actions and the no-op, by the action that stands in for it."""
+    lost: dict[int, list[float]] = {}
+    for wanted in np.flatnonzero(shut & (chances[:-1] > 0)).tolist():
+        lost.setdefault(stand_in.instead_of(wanted), []).append(float(chances[wanted]))
+    spilt = {action: math.fsum(parts) for action, parts in lost.items()}
+    if chances[-1] > 0:
+        action = stand_in.instead_of(None)
+        spilt[action] = spilt.get(action, 0.0) + float(chances[-1])
+    return spilt
 
 
 def _sample(chances: Chances, uniform: float) -> int:
@@ -202,18 +215,6 @@ def _sample(chances: Chances, uniform: float) -> int:
     return last
 
 
-def _safe(release: Release, known: dict[str, float]) -> int:
-    """The first action of the least mastered concept that the gate lets through."""
-    ready = [name for name in release.concepts if gate.holds(release.prerequisites, release.opening, known, name)]
-    if not ready:
-        raise Refusal("the learner is ready for no concept")
-    return release.action(min(ready, key=known.__getitem__))
-
-
-def _holds(release: Release, known: dict[str, float], action: int) -> bool:
-    return gate.holds(release.prerequisites, release.opening, known, release.actions[action][0])
-
-
 def _decision(
     release: Release,
     standing: LearnerState,
@@ -221,7 +222,7 @@ def _decision(
     ready: Bool[np.ndarray, " actions"],
     chosen: Chosen,
 ) -> Decision:
-    if not _holds(release, known, chosen.action):  # every way here has been through the gate; it costs little to ask
+    if not _may_be_served(release, known, chosen):  # every way here has been through the gate; it costs little to ask
         raise Refusal("the learner is not ready for what was chosen")
     of_concepts = ready[:: len(release.activities)].tolist()
     certificate = write_certificate(release, standing, of_concepts, known, chosen)
@@ -229,16 +230,22 @@ def _decision(
     return Decision(chosen.action, concept, activity, chosen.by, chosen.reason, chosen.propensity, certificate)
 
 
+def _may_be_served(release: Release, known: dict[str, float], chosen: Chosen) -> bool:
+    """Whether a choice passes its gate. Teachers decide for themselves what lies below the bound of deferring."""
+    stand_in = StandIn(release, known)
+    return stand_in.ready(chosen.action) if chosen.by == "teacher" else stand_in.sure(chosen.action)
+
+
 def _rederived(
     release: Release, standing: LearnerState, known: dict[str, float], action: int, certificate: Mapping[str, Any]
 ) -> Chosen | str:
     """The choice as it must have been by what the certificate says of it; or what contradicts it."""
-    by, reason = certificate["by"], certificate["reason"]
+    by, reason, stand_in = certificate["by"], certificate["reason"], StandIn(release, known)
     if by == "teacher":
         return Chosen(action, "teacher")
-    if by == "fallback" and reason in _LOST:
-        return Chosen(_safe(release, known), "fallback", reason, propensity=1.0)
-    if (by, reason) not in (("policy", None), ("fallback", UNREADY)):
+    if by == stand_in.by and reason in _LOST:
+        return Chosen(stand_in.instead_of(None), stand_in.by, reason, propensity=1.0)
+    if (by, reason) not in (("policy", None), (stand_in.by, UNREADY), (stand_in.by, BELOW)):
         return f"by is {by!r} and reason is {reason!r}"
     draw = certificate["draw"]
     if not isinstance(draw, float) or not 0 <= draw < 1:
@@ -249,7 +256,7 @@ def _rederived(
         return "the policy gives no probabilities here"
     for chances in _tellings(exact):
         if digest_of_chances(chances) == certificate["probabilities"]:
-            return _drawn(release, known, ready, chances, draw)
+            return _drawn(stand_in, ready, chances, draw)
     return "probabilities are others than the policy's"
 
 

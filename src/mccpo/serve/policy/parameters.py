@@ -26,6 +26,7 @@ from mccpo.policy import (
     is_number,
     offered,
 )
+from mccpo.serve.policy.gate import Opening
 
 NEEDED = (
     *("curriculum", "activities", "K0", "eta", "guess", "slip", "theta", "unready_gain"),
@@ -76,6 +77,12 @@ class Tutor(TutorParameters):
     def learner(self) -> BKT:
         """What mastery starts from, and how an answer changes it."""
         return BKT(self.K0, self.eta, self.guess, self.slip, self.curriculum.concepts)
+
+    @cached_property
+    def opening(self) -> Opening:
+        """What opens the gate."""
+        doubt = np.broadcast_to(self.doubt, len(self.curriculum)).tolist()
+        return Opening(self.theta, self.confidence, dict(zip(self.curriculum.concepts, doubt, strict=True)))
 
     @cached_property
     def learning(self) -> dict[str, Any]:

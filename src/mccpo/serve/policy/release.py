@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
 from mccpo.policy import Activity, Filter, PolicyNetwork, Prices
 from mccpo.runs import PolicyFile, StoredPolicies, naming, network_from_json, read_policy_file
+from mccpo.serve.policy.deferral import Deferral, read_deferral
 from mccpo.serve.policy.gate import Opening
 from mccpo.serve.policy.network import ServedNetwork, served_network
 from mccpo.serve.policy.parameters import Tutor, read_tutor
@@ -57,6 +58,7 @@ class Release:
     - `masked`, `rule`: whether the policy is confined to the ready set, and the filter it is executed through.
     - `budgets`, `floors`: those it was trained under, by cost and by name.
     - `description`, `weights`: what `build_release` takes.
+    - `deferral`: what is done with choices that only just pass the gate; None: they are served.
     """
 
     version: str
@@ -72,6 +74,7 @@ class Release:
     description: str
     weights: bytes
     floors: Mapping[str, float]
+    deferral: Deferral | None = None
 
     @property
     def curriculum(self) -> Curriculum:
@@ -85,11 +88,15 @@ class Release:
     def theta(self) -> float:
         return self.tutor.theta
 
-    @cached_property
+    @property
     def opening(self) -> Opening:
         """What opens the gate."""
-        doubt = np.broadcast_to(self.tutor.doubt, len(self.concepts)).tolist()
-        return Opening(self.tutor.theta, self.tutor.confidence, dict(zip(self.concepts, doubt, strict=True)))
+        return self.tutor.opening
+
+    @cached_property
+    def stricter(self) -> Opening | None:
+        """What opens the gate that choices pass without being deferred; None where none is deferred."""
+        return None if self.deferral is None else self.deferral.stricter(self.opening)
 
     def ready(self, K: Float[np.ndarray, " concepts"]) -> Bool[np.ndarray, " concepts"]:
         """The concepts that the gate opens at a K, by the arrays that the policy sees."""
@@ -138,12 +145,18 @@ class Release:
 
 
 def load_release(
-    run: Path, *, part: str | None = None, method: str | None = None, seed: int = 0, ready: float | None = None
+    run: Path,
+    *,
+    part: str | None = None,
+    method: str | None = None,
+    seed: int = 0,
+    ready: float | None = None,
+    deferral: Deferral | None = None,
 ) -> Release:
     """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed.
 
     `ready` is the least chance that a learner is ready at which this release opens its gate, whatever it was in
-    training.
+    training. `deferral` says what is done with choices that only just pass it.
     """
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
@@ -154,17 +167,21 @@ def load_release(
         stored = _chosen(file, part, method)
         if not 0 <= seed < len(stored.parameters):
             raise InputError(f"there is no seed {seed}", fix=f"choose from 0 to {len(stored.parameters) - 1}")
-        return build_release(_description(stored, seed, ready), stored.parameters[seed].astype("<f4").tobytes())
+        weights = stored.parameters[seed].astype("<f4").tobytes()
+        return build_release(_description(stored, seed, ready, deferral), weights)
 
 
-def _description(stored: StoredPolicies, seed: int, ready: float | None) -> str:
+def _description(stored: StoredPolicies, seed: int, ready: float | None, deferral: Deferral | None) -> str:
     """All that a policy is but its weights, as the one text that is hashed."""
     if stored.network is None:
         raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
-    content = {key: about[key] for key in ("environment", "parameters", "actions", "budgets", "floors") if key in about}
+    parts = ("environment", "parameters", "actions", "budgets", "floors")
+    content: dict[str, Any] = {key: about[key] for key in parts if key in about}
     if ready is not None:
         content["parameters"] = {**content["parameters"], "confidence": ready}
+    if deferral is not None:
+        content["deferral"] = asdict(deferral)
     own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
     return canonical_json(content | own)
 
@@ -211,6 +228,7 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         description=description,
         weights=weights,
         floors=_budgets(content.get("floors", {})),
+        deferral=read_deferral(content.get("deferral"), tutor.opening),
     )
 
 

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-By = Literal["policy", "fallback", "teacher"]
-"""Who chose: the policy; the fallback rule when it fails; a teacher, by an override."""
+By = Literal["policy", "fallback", "teacher", "deferred", "probe"]
+"""Who chose: the policy; the fallback rule when it fails; a teacher, by an override.
+
+Where choices are deferred: a safe choice, while a teacher is asked; a probe of the prerequisites that are in doubt.
+"""
 
 
 # ---- requests

@@ -25,6 +25,9 @@ from mccpo.serve.service.views import decision_view
 
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
 _DECIDED = ("session", "activity", "by", "reason", "propensity", "release", "supersedes", "shadow", "certificate")
+_DEFERRED = '"by":"deferred","chance":'
+"""What the text of a deferred decision holds, and of no other: events are canonical, and a shadow's answer goes on
+otherwise."""
 EXPORTED = ("learner", "concept", "item", "order", "time", *_REPORTED, "decision", *_DECIDED)
 """The columns of an export, besides a `group_…` for each label."""
 
@@ -152,6 +155,22 @@ async def list_decisions(
         )
         for decision in decisions
     ]
+
+
+async def list_deferred(connection: AsyncConnection, tenant: str, *, after: int = 0, limit: int) -> list[DecisionView]:
+    """The decisions of a tenant that were deferred and are still open, in the order of the record."""
+    # Step by step from what is open now, which is little: one statement may search all decisions there ever were.
+    waits = (STANDING.c.tenant == tenant) & STANDING.c.decision.is_not(None)
+    opened = (await connection.execute(select(STANDING.c.decision).where(waits))).scalars().all()
+    taken = await rows.select_rows(connection, DECISION, "id", opened, DECISION.c.number > after)
+    ids = {row.number: row.id for row in taken}
+    events = await rows.select_rows(connection, EVENT, "number", ids, EVENT.c.text.contains(_DEFERRED))
+    first = sorted(row.number for row in events)[:limit]
+    if not first:
+        return []
+    return await list_decisions(
+        connection, tenant, ids=[ids[number] for number in first], after=first[0] - 1, limit=limit
+    )
 
 
 async def export_rows(connection: AsyncConnection, decisions: Sequence[DecisionView]) -> list[dict[str, Any]]:

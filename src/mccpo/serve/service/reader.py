@@ -105,6 +105,11 @@ class Reader(ABC):
                 connection, tenant, learner=learner, after=after, before=before, limit=limit, newest=True
             )
 
+    async def deferred_decisions(self, tenant: str, *, after: int = 0, limit: int = 100) -> list[DecisionView]:
+        """Decisions that wait for a teacher: they were deferred, and the learner has not answered yet."""
+        async with self._reading() as connection:
+            return await queries.list_deferred(connection, tenant, after=after, limit=limit)
+
     async def decisions_by_id(self, tenant: str, ids: Collection[str]) -> list[DecisionView]:
         """Those of a tenant's decisions that have one of the ids."""
         async with self._reading() as connection:

@@ -127,7 +127,7 @@ def statement_of(
 
 def _extensions(decision: DecisionDetails) -> dict[str, Any]:
     certificate = decision.certificate
-    told = ("by", "propensity", "release", "theta", "confidence", "chance", "prerequisites")
+    told = ("by", "propensity", "release", "theta", "confidence", "chance", "bound", "wanted", "prerequisites")
     values = {name: certificate.get(name) for name in told}
     own = {
         "decision": decision.decision,

@@ -11,6 +11,7 @@
     decoupling: ["decoupling", "#c2570c"],
     fallback: ["fallback", "#7a3fb0"],
     override: ["override", "#1d5fbf"],
+    deferral: ["deferred", "#0f6f7a"],
     gain: ["gain", "#1a7f4e"],
     c2: ["too little gain", "#c2570c"],
     c3: ["too little demand", "#7a3fb0"],
