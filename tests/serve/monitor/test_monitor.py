@@ -335,3 +335,35 @@ def test_sums_are_kept_per_learner_however_many_come(monitor):
     rows = monitor.learners.rows
     assert rows.answers.sum() == rows.decisions.sum() == totals["answers"]
     assert rows.gained.sum() == pytest.approx(totals["gained"])
+
+
+def test_every_floor_stands_beside_what_sessions_reach(run_of):
+    floors = {"learning": 0.5, "engagement": 8.0, "learning-total": 0.6, "mastered": 2.0}
+    release = load_release(run_of(ENV, budgets={}, floors=floors))
+    monitor, lessons, ended = Monitor(release), {"a": [0] * 20, "b": [0, 1] * 3}, {}
+    gains, mastered = {}, {}
+    for learner, actions in lessons.items():
+        state, gains[learner] = learner_state.initial_state(release), []
+        for action in actions:
+            concept = action  # one activity each
+            rate = float(release.learner.learn[concept])
+            ready = release.ready(state.K)[concept]
+            gains[learner].append((rate if ready else rate * release.tutor.unready_gain) * (1 - state.K[concept]))
+            mastered[learner] = int((state.K >= release.theta).sum())
+            state = answered(release, state, action, True)
+        ended[learner] = teach(monitor, learner, actions)
+    report = monitor.report()["floors"]
+    assert report.keys() == floors.keys()
+    everything = [gain for found in gains.values() for gain in found]
+    total = report["learning-total"]
+    assert total["session"] == pytest.approx(sum(everything) / 2)
+    assert total["full"] == pytest.approx(release.horizon * sum(everything) / len(everything))
+    assert total["within"] is (total["full"] >= 0.6)
+    discounted = sum(release.tutor.gamma**t * gain for found in gains.values() for t, gain in enumerate(found))
+    assert report["learning"]["session"] == pytest.approx(discounted / 2)
+    assert report["mastered"]["session"] == sum(mastered.values()) / 2
+    assert report["mastered"]["full"] == mastered["a"]  # b came for six lessons of twenty
+    assert report["mastered"]["within"] is (mastered["a"] >= 2)
+    for learner in lessons:
+        monitor.end_session(f"ses of {learner}")
+    assert monitor.report()["floors"] == report

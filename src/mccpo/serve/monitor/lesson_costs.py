@@ -11,12 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mccpo.serve.monitor.equity import ratio_of_sums
+from mccpo.serve.monitor.mastered import MasteredConcepts
 from mccpo.serve.monitor.report import CostReport
 from mccpo.serve.monitor.spending import COSTS, REACHED, TRACKED, Ledger, Spending
 from mccpo.serve.monitor.time_series import Sums
 from mccpo.serve.policy.costs import price
 from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release
+
+TOTAL = "learning-total"
+"""The mastery gained without discount: a lesson weighs 1 whenever it is given."""
 
 
 class Lesson(NamedTuple):
@@ -33,11 +37,15 @@ class LessonCosts:
 
     def __init__(self) -> None:
         self._ledgers = {False: Ledger(), True: Ledger()}
+        self._mastered = MasteredConcepts()
         self._unpriced: dict[str, Lesson] = {}
         self._unpriced_by_session: dict[str, list[str]] = {}
 
     def begin(self, decision: str, lesson: Lesson) -> Sums:
         """Prices a lesson, or lets it wait for its answer; returns what was spent."""
+        release, state = lesson.release, lesson.state
+        mastered = int((release.opening.mastered <= state.K).sum())
+        self._mastered.begin(lesson.session, mastered, last=state.t + 1 >= release.horizon)
         if not lesson.release.tutor.realised:
             return self._spend(lesson, None)
         self._unpriced[decision] = lesson
@@ -53,6 +61,7 @@ class LessonCosts:
         """Closes a session. Its lessons that still wait for an answer stay without a price."""
         for decision in self._unpriced_by_session.pop(session, ()):
             self._unpriced.pop(decision, None)
+        self._mastered.end(session)
         for ledger in self._ledgers.values():
             ledger.end(session)
 
@@ -62,10 +71,12 @@ class LessonCosts:
         return {name: _beside(release, spending, name, release.budgets.get(name)) for name in COSTS}
 
     def floors(self, release: Release) -> dict[str, CostReport]:
-        """What each floor of `release` is about, beside the floor, where that adds up over lessons."""
+        """What each floor of `release` is about, beside the floor."""
         spending = self._ledgers[release.tutor.realised].total()
         return {
-            name: _beside(release, spending, name, release.floors[name]) for name in REACHED if name in release.floors
+            name: self._mastered.report(floor) if name == "mastered" else _beside(release, spending, name, floor)
+            for name, floor in release.floors.items()
+            if name in (*REACHED, "mastered")
         }
 
     def _spend(self, lesson: Lesson, gain: float | None) -> Sums:
@@ -73,16 +84,18 @@ class LessonCosts:
         priced = price(release, lesson.state, lesson.action, gain)
         weight = release.tutor.gamma**lesson.state.t
         costs = {name: weight * getattr(priced, name) for name in COSTS}
-        reached = (weight * priced.gain, weight * priced.reward)
-        self._ledgers[realised].spend(lesson.session, np.array([*costs.values(), *reached]), weight)
+        reached = (weight * priced.gain, weight * priced.reward, priced.gain)
+        weights = np.where(np.array(TRACKED) == TOTAL, 1.0, weight)
+        self._ledgers[realised].spend(lesson.session, np.array([*costs.values(), *reached]), weights)
         return {sum_name(name, realised): amount for name, amount in ({"weight": weight} | costs).items()}
 
 
 def _beside(release: Release, spending: Spending, name: str, budget: float | None) -> CostReport:
     """What sessions have of a cost, or of what a floor is about, beside its budget or floor."""
-    index, whole, w = TRACKED.index(name), horizon_weight(release), spending.w
-    x, xx, xw = (float(sums[index]) for sums in (spending.x, spending.xx, spending.xw))
-    pace = ratio_of_sums(spending.sessions, x, w, xx, xw, spending.ww)
+    index = TRACKED.index(name)
+    whole = float(release.horizon) if name == TOTAL else horizon_weight(release)
+    x, w, xx, xw, ww = (float(sums[index]) for sums in (spending.x, spending.w, spending.xx, spending.xw, spending.ww))
+    pace = ratio_of_sums(spending.sessions, x, w, xx, xw, ww)
     full = whole * x / w if w else None
     kept = None
     if full is not None and budget is not None:
