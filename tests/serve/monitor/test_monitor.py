@@ -349,7 +349,7 @@ def test_every_floor_stands_beside_what_sessions_reach(run_of):
             rate = float(release.learner.learn[concept])
             ready = release.ready(state.K)[concept]
             gains[learner].append((rate if ready else rate * release.tutor.unready_gain) * (1 - state.K[concept]))
-            mastered[learner] = int((state.K >= release.theta).sum())
+            mastered[learner] = int((release.theta <= state.K).sum())
             state = answered(release, state, action, True)
         ended[learner] = teach(monitor, learner, actions)
     report = monitor.report()["floors"]
