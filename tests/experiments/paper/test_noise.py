@@ -122,6 +122,7 @@ def test_a_calibrated_gate_keeps_its_share_under_each_error(results, kinds):
         assert gate["true_violation_rate"] <= gate["upper"] <= gate["delta"]
         assert gate["held_out_bound"] <= gate["delta"]
         assert gate["uncalibrated_rate"] == uncalibrated["true_violation_rate"]
+        assert (gate["uncalibrated_gain"], gate["exact_gain"]) == (uncalibrated["dK"], exact["dK"])
         assert gate["lost"] == pytest.approx(1 - gate["mean_return"] / uncalibrated["return"])
         assert gate["lost_in_all"] == pytest.approx(1 - gate["mean_return"] / exact["return"])
     assert any("of 6 calibrated gates, 6 keep" in note for note in results["notes"])

@@ -16,37 +16,34 @@ COLUMNS = (
     "Caution, memory",
     "Unready",
     "Bound",
-    "Without",
     "Return",
     "Lost by gate",
     "Lost in all",
+    "ΔK",
     "Budgets met",
 )
 NOTE = (
-    "Unready: the share of lessons that fresh learners were not ready for in truth. ✓ where the upper end of a 95 % "
-    "interval for every policy, the bound, is at most δ. Without: the same share behind an uncalibrated gate. "
-    "Losses are shares of the return, against that gate and against the same without error; below 0 the return has "
-    "risen. Budgets met: the share of seeds (τ = 0), and in brackets that without calibration."
+    "Shares are in per cent; what follows a stroke is behind the gate that was not calibrated. Unready: the lessons "
+    "that fresh learners were not ready for in truth; ✓ where the bound, the upper end of a 95 % interval for every "
+    "policy, is at most δ. Lost: of the return, against that gate and against the same without error; below 0 it has "
+    "risen. ΔK: the mastery gained in truth. Budgets met: by so many seeds (τ = 0)."
 )
-_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def cells(gate: CalibratedGate) -> list[str]:
     """One gate by column."""
-    met = [numbers.share(share) for share in (gate.satisfaction_strict, gate.uncalibrated_satisfaction)]
-    shown = [
+    return [
         f"{gate.error} {numbers.short(gate.level)}",
         numbers.short(gate.delta),
         "shut" if gate.shut else f"{numbers.short(gate.caution)}, {numbers.short(gate.memory)}",
-        f"{'✓' if gate.kept else '✗'} {_percent(gate.true_violation_rate)}",
+        f"{'✓' if gate.kept else '✗'} {_percent(gate.true_violation_rate)}/{_percent(gate.uncalibrated_rate)}",
         _percent(gate.upper),
-        _percent(gate.uncalibrated_rate),
         numbers.number(gate.mean_return),
-        _percent(gate.lost),
-        _percent(gate.lost_in_all),
-        f"{met[0]} ({met[1]})",
+        numbers.share(gate.lost).removesuffix(" %"),
+        numbers.share(gate.lost_in_all).removesuffix(" %"),
+        f"{gate.mean_gain:.2f}/{gate.uncalibrated_gain:.2f}",
+        f"{_percent(gate.satisfaction_strict)}/{_percent(gate.uncalibrated_satisfaction)}",
     ]
-    return [text.replace(" ", _NO_BREAK) for text in shown]
 
 
 def heading(gate: CalibratedGate) -> str:
@@ -78,5 +75,5 @@ def section(gates: Sequence[CalibratedGate] | None) -> Html | None:
 
 
 def _percent(share: float) -> str:
-    """A share to two digits: those of lessons that are not ready are small."""
-    return f"{100 * share:.2g} %".replace("-", "−") if share else "0"
+    """A share in per cent, to two decimals and without the sign."""
+    return f"{round(100 * share, 2):g}"

@@ -22,6 +22,7 @@ _NONE = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_SETTINGS = 4  # whose tables are printed
 _WIDEST = 14  # of a name or number in one piece: five methods and the optimum then fit into 100 columns
+_NARROW = 8  # of a heading over short numbers: ten columns then fit
 
 
 def table(results: Results) -> RenderableType:
@@ -86,8 +87,8 @@ def _calibrated(results: Results) -> list[RenderableType]:
     shown: list[RenderableType] = []
     for part, gates in calibrated.by_part(results.calibrated or ()).items():
         rows = _bare(f"{part}: {calibrated.HEADING.lower()}")
-        for at, name in enumerate(calibrated.COLUMNS):
-            rows.add_column(name, justify="right" if at else "left")
+        for name in calibrated.COLUMNS:
+            rows.add_column(Text(fill(name, _NARROW)), justify="right", no_wrap=True)
         for gate in gates:
             rows.add_row(*(Text(cell) for cell in calibrated.cells(gate)))
         shown.append(rows)

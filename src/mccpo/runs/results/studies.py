@@ -114,8 +114,10 @@ class CalibratedGate:
     - `uncalibrated_rate`: that share behind the gate without caution, under the same error.
     - `mean_return`, `uncalibrated_return`, `exact_return`: of this gate, of the gate without caution under the same
       error, and of the same without error.
-    - `satisfaction_strict`, `uncalibrated_satisfaction`, `exact_satisfaction`: the share of seeds within budgets
-      (τ = 0) of the same three.
+    - `mean_gain`, `uncalibrated_gain`, `exact_gain`: the mastery that learners gain in truth with the same three. What
+      caution takes from them shows here: the return counts engagement.
+    - `satisfaction_strict`, `uncalibrated_satisfaction`, `exact_satisfaction`: their share of seeds within budgets
+      (τ = 0).
     """
 
     part: str
@@ -133,6 +135,9 @@ class CalibratedGate:
     mean_return: float
     uncalibrated_return: float
     exact_return: float
+    mean_gain: float
+    uncalibrated_gain: float
+    exact_gain: float
     satisfaction_strict: float
     uncalibrated_satisfaction: float
     exact_satisfaction: float
