@@ -148,6 +148,24 @@ def test_caution_asks_the_estimate_for_more():
     assert at(Estimated(TUTOR, caution=0.9), certain).action_mask.all()
 
 
+@pytest.mark.parametrize("env", [TUTOR, TutorBKT(confidence=0.9)], ids=["threshold", "confidence"])
+def test_a_caution_of_1_shuts_the_gate_whatever_the_estimate(env):
+    certain = np.ones(15)
+    roots = ready_by(np.zeros(15))
+    for error in ({}, {"bias": 1.0, "sigma": 0.5}, {"memory": 0.9}):
+        np.testing.assert_array_equal(at(Estimated(env, caution=1.0, **error), certain).action_mask, roots)
+    _, steps = played(Estimated(env, caution=1.0, bias=1.0))
+    np.testing.assert_array_equal(steps.obs.action_mask, np.tile(roots, (100, 1)))
+
+
+def test_caution_is_added_to_the_confidence_where_the_gate_goes_by_it():
+    K = np.where(np.arange(15) < 3, 0.95, 0.2)
+    env = TutorBKT(confidence=0.9)
+    assert at(Estimated(env), K).action_mask[3]
+    assert not at(Estimated(env, caution=0.08), K).action_mask[3]
+    assert at(Estimated(env, caution=0.08, bias=0.04), K).action_mask[3]
+
+
 def test_levels_can_be_vmapped_and_are_one_program():
     traces = []
 

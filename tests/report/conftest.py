@@ -181,6 +181,39 @@ def tutored() -> dict[str, Any]:
                 for kind in ("sigma", "delay")
             }
         },
+        "calibrated": [
+            calibrated_gate(),
+            calibrated_gate()
+            | {"error": "sigma", "level": 0.2, "delta": 0.01, "caution": 1.0, "shut": True}
+            | {"true_violation_rate": 0.002, "upper": 0.012},
+        ],
+    }
+
+
+def calibrated_gate() -> dict[str, Any]:
+    """A gate that calibrated itself under bias, as results have it."""
+    return {
+        "part": "tutor-15 κ=0.9",
+        "method": "mc-cpo",
+        "error": "bias",
+        "level": 0.1,
+        "delta": 0.05,
+        "caution": 0.2,
+        "memory": 0.0,
+        "shut": False,
+        "held_out_bound": 0.04,
+        "true_violation_rate": 0.01,
+        "upper": 0.03,
+        "uncalibrated_rate": 0.7,
+        "mean_return": 30.0,
+        "uncalibrated_return": 25.0,
+        "exact_return": 33.3333333,
+        "mean_gain": 1.25,
+        "uncalibrated_gain": 1.5,
+        "exact_gain": 2.0,
+        "satisfaction_strict": 0.5,
+        "uncalibrated_satisfaction": 0.0,
+        "exact_satisfaction": 1.0,
     }
 
 

@@ -275,3 +275,12 @@ def test_of_many_settings_only_the_first_is_open(tutor: dict[str, Any]) -> None:
     page = render([Results.parse(many)], [None], manifest=None)
     assert folded in page
     assert "<details><summary>σ=0</summary>" not in page
+
+
+def test_calibrated_gates_have_a_table(tutor: dict[str, Any]) -> None:
+    text = render([Results.parse(tutor)], [None], manifest=None)
+    assert "Gates that calibrated themselves" in text
+    assert "<td>✓ 1/70</td><td>3</td><td>30.00</td><td>−20</td><td>10</td><td>1.25/1.50</td>" in text
+    assert "<td>shut</td><td>✗ 0.2/70</td>" in text
+    old = {name: entry for name, entry in tutor.items() if name != "calibrated"}
+    assert "Gates that calibrated themselves" not in render([Results.parse(old)], [None], manifest=None)

@@ -64,6 +64,13 @@ def test_levels_of_noise_are_rows(tutor: dict[str, Any]) -> None:
     assert "delay 0.1 33.00 2 % 90 %" in lines
 
 
+def test_calibrated_gates_are_rows_of_their_part(tutor: dict[str, Any]) -> None:
+    lines = [" ".join(line.split()) for line in printed(tutor).splitlines()]
+    assert "tutor-15 κ=0.9, MC-CPO: gates that calibrated themselves" in lines
+    assert "bias 0.1 0.05 0.2, 0 ✓ 1/70 3 30.00 −20 10 1.25/1.50 50/0" in lines
+    assert "sigma 0.2 0.01 shut ✗ 0.2/70 1.2 30.00 −20 10 1.25/1.50 50/0" in lines
+
+
 def test_of_many_settings_the_first_are_printed(tutor: dict[str, Any]) -> None:
     raw = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
     text = printed(raw)

@@ -67,12 +67,17 @@ def evaluated(
     episodes: int,
     seed: int,
 ) -> dict[str, Summary]:
-    """What policies are worth on fresh episodes of an environment, over seeds.
+    """What policies are worth on fresh episodes of an environment, over seeds."""
+    return summarised(policies.play(env, episodes=episodes, seed=seed), env, anchor, constraints)
+
+
+def summarised(played: Episodes, env: Environment[Any], anchor: Values, constraints: Constraints) -> dict[str, Summary]:
+    """What policies are worth by their episodes, whose leading axis is that of seeds.
 
     Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
     """
-    played = policies.play(env, episodes=episodes, seed=seed)
-    seeds = [metrics_of(values_of(env, played, at), anchor, env, constraints) for at in range(policies.seeds)]
+    policies = range(len(played.ret))
+    seeds = [metrics_of(values_of(env, played, at), anchor, env, constraints) for at in policies]
     cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
     if env.estimates_readiness:
         untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))

@@ -9,7 +9,7 @@ from tests.small import HORIZON, PLAN
 from mccpo.env import Constraints, make
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
-from mccpo.experiments import Options, Session, measuring
+from mccpo.experiments import Options, Session, calibration, measuring
 from mccpo.experiments.paper import noise
 from mccpo.experiments.paper.noise import KINDS, WORST, Level
 from mccpo.experiments.problem import pose_neural
@@ -29,6 +29,8 @@ def results(kept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
         patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
+        patch.setattr(calibration, "SHARES", (0.0, 0.95))
+        patch.setattr(calibration, "MEMORIES", (0.0, 0.9))
         produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
     return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 
@@ -106,6 +108,26 @@ def test_the_claim_is_answered_from_what_was_measured(results, kinds):
     assert f"{100 * noisy['true_violation_rate']:.3g} %" in results["finding"]
 
 
+def test_a_calibrated_gate_keeps_its_share_under_each_error(results, kinds):
+    gates = results["calibrated"]
+    errors = {"sigma": 0.2, "bias": 0.1, "delay": 10}
+    assert [(gate["error"], gate["level"], gate["delta"]) for gate in gates] == [
+        (kind, level, delta) for kind, level in errors.items() for delta in (0.05, 0.01)
+    ]
+    for gate in gates:
+        uncalibrated = next(one for one in kinds[gate["error"]] if one["level"] == gate["level"])["mc-cpo"]
+        exact = kinds["sigma"][0]["mc-cpo"]
+        assert (gate["part"], gate["method"]) == ("tutor-15 κ=0.9", "mc-cpo")  # nothing confines the unconstrained
+        assert gate["kept"]
+        assert gate["true_violation_rate"] <= gate["upper"] <= gate["delta"]
+        assert gate["held_out_bound"] <= gate["delta"]
+        assert gate["uncalibrated_rate"] == uncalibrated["true_violation_rate"]
+        assert (gate["uncalibrated_gain"], gate["exact_gain"]) == (uncalibrated["dK"], exact["dK"])
+        assert gate["lost"] == pytest.approx(1 - gate["mean_return"] / uncalibrated["return"])
+        assert gate["lost_in_all"] == pytest.approx(1 - gate["mean_return"] / exact["return"])
+    assert any("of 6 calibrated gates, 6 keep" in note for note in results["notes"])
+
+
 def row(ret, satisfied, unready=0.0):
     seeds = len(satisfied)
     values = {"satisfaction": satisfied, "satisfaction_strict": satisfied}
@@ -139,10 +161,13 @@ def test_satisfaction_must_hold_at_every_level_of_noise():
 def test_other_methods_are_evaluated_on_request(monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     monkeypatch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
+    monkeypatch.setattr(calibration, "SHARES", (0.0,))
+    monkeypatch.setattr(calibration, "MEMORIES", (0.9,))
     monkeypatch.setattr(noise, "KINDS", {kind: dict(list(levels.items())[:1]) for kind, levels in KINDS.items()})
     results = noise.produce(Options(methods=("post-hoc",), parameters=SHORT, kappa=(0.9,)), Session()).results
     assert [set(setting.rows) for setting in results.settings] == [{"post-hoc"}]
     assert results.claims == ()
+    assert {gate.method for gate in results.calibrated} == {"post-hoc"}  # its filter goes by the gate
 
 
 def test_budgets_are_set_by_kappa():

@@ -20,6 +20,7 @@ from mccpo.runs.results import (
     Behaviour,
     Bound,
     BudgetLevel,
+    CalibratedGate,
     Certificate,
     Correction,
     Decoupling,
@@ -83,6 +84,29 @@ TABLE = Results(
     parts={"t κ=0.9": ""},
     tradeoff=TradeOff(FRONTS, (FrontPoint({"return": 2.5}, budget=0.5),), (PaperPoint("theirs", {"return": 1.0}),)),
 )
+GATE = CalibratedGate(
+    part="a",
+    method="mc-cpo",
+    error="bias",
+    level=0.1,
+    delta=0.05,
+    caution=0.2,
+    memory=0.0,
+    shut=False,
+    held_out_bound=0.04,
+    true_violation_rate=0.01,
+    upper=0.03,
+    uncalibrated_rate=0.7,
+    mean_return=9.0,
+    uncalibrated_return=12.0,
+    exact_return=10.0,
+    mean_gain=1.0,
+    uncalibrated_gain=1.5,
+    exact_gain=2.0,
+    satisfaction_strict=0.5,
+    uncalibrated_satisfaction=0.0,
+    exact_satisfaction=1.0,
+)
 SEVERAL = replace(
     TABLE,
     table="s",
@@ -102,6 +126,7 @@ SEVERAL = replace(
     ),
     noise={"a": {"sigma": (NoiseLevel(0.0, {"mc-cpo": {"return": 1.5}}),)}},
     claims=(NoiseClaim("a", 0.1, 1.0, 0.0, False),),
+    calibrated=(GATE,),
     searches=(Search("a", 0.9, 4, 0, None, None, 1.5, 0.5, False),),
     tradeoff=TradeOff(FRONTS),
 )
@@ -155,10 +180,25 @@ def test_keys_stand_in_the_published_order() -> None:
     ]
     assert list(SEVERAL.as_json()) == [
         *("table", "title", "finding", "protocol", "environment", "data", "settings", "parts", "noise", "claims"),
-        *("fronts", "searches", "tests", "notes"),
+        *("calibrated", "fronts", "searches", "tests", "notes"),
     ]
     assert "optimum" not in INSTANCES.as_json()
     assert INSTANCES.as_json()["instances"]["100"]["optimum"] == {"return": 2.0}
+
+
+def test_a_calibrated_gate_comes_back_and_says_what_it_costs() -> None:
+    assert CalibratedGate.parse(written(GATE.as_json()), "here") == GATE
+    assert GATE.kept
+    assert not replace(GATE, upper=0.06).kept
+    assert (GATE.lost, GATE.lost_in_all) == pytest.approx((0.25, 0.1))
+
+
+def test_results_from_before_gates_were_calibrated_still_parse() -> None:
+    raw = written(SEVERAL.as_json())
+    del raw["calibrated"]
+    old = Results.parse(raw)
+    assert old.calibrated is None
+    assert "calibrated" not in old.as_json()
 
 
 def test_budgets_of_the_environments_own_have_no_kappa() -> None:

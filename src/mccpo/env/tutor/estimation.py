@@ -53,8 +53,9 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     - `env`: the tutoring environment.
     - `sigma`, `bias`: of the error.
     - `delay`: in steps, at most `longest`.
-    - `caution`: added to the threshold θ of the ready mask, up to 1 in all, so that the gate opens only where the
-      estimate leaves some room for its error. What the learner is ready for in truth still goes by θ.
+    - `caution`: added to what the gate asks for (θ, or the confidence where the inner environment has one), up to 1 in
+      all, so that the gate opens only where the estimate leaves some room for its error. A caution of 1 shuts the gate:
+      no estimate opens a concept that has prerequisites. What the learner is ready for in truth still goes by θ.
     - `memory`: at least 0 and below 1; errors of single steps then cancel out, and what is new comes late.
 
     All but `longest` are leaves of the environment, so that `vmap` can run over them (`eqx.tree_at`), and another level
@@ -146,9 +147,24 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
         return self.env.cost_bounds
 
     def observe(self, state: EstimatedState[LatentT]) -> Observation:
-        threshold = jnp.minimum(self.env.theta + self.caution, 1.0)
-        gated = eqx.tree_at(lambda env: env.theta, self.env, threshold)
-        return gated.observe(state.learner._replace(K=state.estimate))
+        return self._gated().observe(state.learner._replace(K=state.estimate))
+
+    def _gated(self) -> Tutoring[LatentT]:
+        """The inner environment behind the gate that caution leaves."""
+        # No mastery and no chance is above 1, so what asks for more opens for nobody.
+        most = jnp.where(self.caution < 1, 1.0, jnp.inf)
+        asked = jnp.minimum(self.threshold + self.caution, most)
+        if self.env.confidence is None:
+            return eqx.tree_at(lambda env: env.theta, self.env, asked)
+        # Without prerequisites, the chance that all of them are mastered is 1, and 1 is all that may be asked for.
+        gated = self.env.curriculum.prerequisites.dense.any(axis=-1)
+        asked = jnp.where(gated, asked, jnp.minimum(asked, 1.0))
+        return eqx.tree_at(lambda env: env.confidence, self.env, asked)
+
+    @property
+    def threshold(self) -> float:
+        """What the gate asks for without caution: θ of each prerequisite, or the confidence in them all."""
+        return self.env.theta if self.env.confidence is None else self.env.confidence
 
     def truly_ready(self, state: EstimatedState[LatentT]) -> Bool[Array, " actions"]:
         return self.env.truly_ready(state.learner)

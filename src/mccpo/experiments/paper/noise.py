@@ -1,7 +1,8 @@
 """What errors in the estimated mastery do: policies trained without them, evaluated under noise, bias and delay.
 
 The paper adds noise to K at inference and reports the return and the satisfaction of MC-CPO. Here the gate opens by the
-same estimate, and the environment counts what it lets through.
+same estimate, and the environment counts what it lets through. Then the gate calibrates itself: see
+`mccpo.experiments.calibration`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,24 @@ from mccpo.evaluation import Curves, Welch, welch
 from mccpo.evaluation.policy import TOLERANCE
 from mccpo.experiments import measuring
 from mccpo.experiments.options import Options, Session, kappa_text
+from mccpo.experiments.paper import calibrated_gates as calibrating
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.paper.tutor import PAPER_KAPPA
 from mccpo.experiments.problem import Problem, pose_neural
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, met, neural_protocol
 from mccpo.experiments.tables import register_table
-from mccpo.runs.results import Noise, NoiseClaim, NoiseKinds, NoiseLevel, Results, Row, Rows, Setting, means_of
+from mccpo.experiments.training import Trained
+from mccpo.runs.results import (
+    CalibratedGate,
+    NoiseClaim,
+    NoiseKinds,
+    NoiseLevel,
+    Results,
+    Row,
+    Rows,
+    Setting,
+    means_of,
+)
 
 ENVIRONMENTS = ("tutor-15", "tutor-15-bkt")
 KAPPAS = (0.9, 0.5)
@@ -64,63 +77,121 @@ KINDS: dict[str, dict[float, Level]] = {
     "memory": {at: Level(sigma=WORST, memory=at) for at in (0.0, 0.5, 0.8, 0.9)},
 }
 
+ERRORS: dict[str, tuple[float, Level]] = {
+    kind: (at, KINDS[kind][at]) for kind, at in (("sigma", WORST), ("bias", 0.1), ("delay", 10))
+}
+"""The errors under which the gate calibrates itself."""
+
+
+class Part(NamedTuple):
+    """What the table says of one environment at one κ; there is a claim where MC-CPO is among the methods."""
+
+    name: str
+    label: str
+    settings: tuple[Setting, ...]
+    kinds: NoiseKinds
+    curves: Curves
+    gates: tuple[CalibratedGate, ...]
+    claim: NoiseClaim | None
+    tests: dict[str, Welch]
+    answers: tuple[str, ...]
+
 
 @register_table("noise")
 def produce(options: Options, session: Session) -> Produced:
     """Trains on each environment at each κ, and evaluates the policies at every level."""
     if options.budgets:
         raise InputError("reproduce noise sets budgets by κ", fix="run it with --kappa")
-    settings: list[Setting] = []
-    between: dict[str, Welch] = {}
-    noise: Noise = {}
-    curves: dict[str, Curves] = {}
-    parts: dict[str, str] = {}
-    claims: list[NoiseClaim] = []
-    answers: list[str] = []
+    parts: list[Part] = []
     for environment in ENVIRONMENTS:
         problem = pose_neural(make(environment, **options.parameters), options, session)
-        for kappa in options.kappa or KAPPAS:
-            part, budgets = f"{environment} {kappa_text(kappa)}", problem.budgets(kappa, {})
-            label, names = f"{part} noise", {f"{part} σ={at:g}": level for at, level in KINDS["sigma"].items()}
-            rows, curves[part] = _evaluated(problem, Constraints(budgets), options.methods_or(METHODS), label, session)
-            settings += [Setting(name, budgets, rows[level]) for name, level in names.items()]
-            parts[label] = next(iter(names))
-            noise[part] = _kinds(rows)
-            if OURS in rows[Level()]:
-                ours = {level: row[OURS] for level, row in rows.items()}
-                claims.append(claimed(part, ours))
-                slack = met(ours[Level(WORST)], problem.budgets(PAPER_KAPPA, {}), TOLERANCE)
-                said = (answer(claims[-1], ours, slack), remedies(ours), others(ours))
-                answers += [f"{part}: {sentence}" for sentence in said]
-                between |= _tests(part, ours)
+        parts += [
+            _part(problem, environment, kappa, options.methods_or(METHODS), session)
+            for kappa in options.kappa or KAPPAS
+        ]
+    claims = tuple(part.claim for part in parts if part.claim is not None)
     results = Results(
         table="noise",
         title="Noise: when the estimated mastery is wrong",
-        settings=tuple(settings),
+        settings=tuple(setting for part in parts for setting in part.settings),
         protocol=neural_protocol(problem.training, kappa=list(options.kappa or KAPPAS)),
         environment=ENVIRONMENT,
-        tests=between,
-        notes=(NOTE_EVALUATED, NOTE_COUNTS, NOTE_PAIRED, *answers),
+        tests={name: test for part in parts for name, test in part.tests.items()},
+        notes=(
+            *(NOTE_EVALUATED, NOTE_COUNTS, NOTE_PAIRED, calibrating.NOTE),
+            *(sentence for part in parts for sentence in part.answers),
+        ),
         finding=finding(claims) if claims else "",
-        parts=parts,
-        noise=noise,
-        claims=tuple(claims),
+        parts={part.label: part.settings[0].name for part in parts},
+        noise={part.name: part.kinds for part in parts},
+        claims=claims,
+        calibrated=tuple(gate for part in parts for gate in part.gates),
     )
-    return Produced(results, curves)
+    return Produced(results, {part.name: part.curves for part in parts})
 
 
-def _evaluated(
-    problem: Problem, constraints: Constraints, methods: Sequence[str], label: str, session: Session
-) -> tuple[dict[Level, Rows], Curves]:
-    """The rows of every level, and the training curves."""
-    assert isinstance(problem.env, Tutoring)
-    trained = measuring.train(problem, methods, constraints, label, session)
-    measuring.keep(problem, trained, constraints, label, session)
+def _part(problem: Problem, environment: str, kappa: float, methods: Sequence[str], session: Session) -> Part:
+    name, held = f"{environment} {kappa_text(kappa)}", Constraints(problem.budgets(kappa, {}))
+    label = f"{name} noise"
+    trained = measuring.train(problem, methods, held, label, session)
+    measuring.keep(problem, trained, held, label, session)
+    rows = _evaluated(problem, trained, held)
+    gates = _calibrated(problem, trained, held, name, rows, session)
+    claim, tests, said = None, {}, []
+    if OURS in rows[Level()]:
+        ours = {level: row[OURS] for level, row in rows.items()}
+        claim, tests = claimed(name, ours), _tests(name, ours)
+        slack = met(ours[Level(WORST)], problem.budgets(PAPER_KAPPA, {}), TOLERANCE)
+        said = [answer(claim, ours, slack), remedies(ours), others(ours)]
+    said += [calibrating.kept_sentence(gates)] if gates else []
+    return Part(
+        name=name,
+        label=label,
+        settings=tuple(
+            Setting(f"{name} σ={at:g}", dict(held.budgets), rows[level]) for at, level in KINDS["sigma"].items()
+        ),
+        kinds=_kinds(rows),
+        curves=measuring.curves(problem, trained),
+        gates=gates,
+        claim=claim,
+        tests=tests,
+        answers=tuple(f"{name}: {sentence}" for sentence in said),
+    )
+
+
+def _evaluated(problem: Problem, trained: Mapping[str, Trained], constraints: Constraints) -> dict[Level, Rows]:
+    """The rows of every level."""
+    levels = [level for levels in KINDS.values() for level in levels.values()]
     rows: dict[Level, Rows] = {}
-    for level in dict.fromkeys(level for levels in KINDS.values() for level in levels.values()):
-        env: Estimated[Any] = Estimated(problem.env, **level._asdict())
+    for level in dict.fromkeys([*levels, *(level for _, level in ERRORS.values())]):
+        env = _estimated(problem, level)
         rows[level] = {name: measuring.measured(problem, one, constraints, env) for name, one in trained.items()}
-    return rows, measuring.curves(problem, trained)
+    return rows
+
+
+def _calibrated(
+    problem: Problem,
+    trained: Mapping[str, Trained],
+    constraints: Constraints,
+    part: str,
+    rows: Mapping[Level, Rows],
+    session: Session,
+) -> tuple[CalibratedGate, ...]:
+    """What a gate that calibrates itself does under each error, for the methods that a gate confines."""
+    gates: list[CalibratedGate] = []
+    for name, method in trained.items():
+        if not method.spec.masked and method.spec.filter == "none":
+            continue
+        for kind, (at, level) in ERRORS.items():
+            env, without = _estimated(problem, level), rows[level][name]
+            case = calibrating.Case(part, kind, at, env, uncalibrated=without, exact=rows[Level()][name])
+            gates += calibrating.calibrated_gates(problem, method, constraints, case, session)
+    return tuple(gates)
+
+
+def _estimated(problem: Problem, level: Level) -> Estimated[Any]:
+    assert isinstance(problem.env, Tutoring)
+    return Estimated(problem.env, **level._asdict())
 
 
 def _kinds(rows: Mapping[Level, Rows]) -> NoiseKinds:

@@ -16,7 +16,7 @@ from mccpo.report import numbers
 from mccpo.report.figures.of_table import Gallery, galleries
 from mccpo.report.figures.panels import Group
 from mccpo.report.markup import Html, el, join
-from mccpo.report.tables import from_logs
+from mccpo.report.tables import calibrated, from_logs
 from mccpo.report.tables import html_tables as tables
 from mccpo.report.tables.cells import unmet_details
 from mccpo.report.tables.finding import finding, tally
@@ -95,6 +95,7 @@ def _section(results: Results, curves: TrainingCurves, name: str, heading: str) 
         shown = _setting(setting, f"{name}t{number}")
         parts += [el("details", el("summary", setting.name), *shown)] if many and number > 1 else shown
     parts += [*_supplement(results.supplement, ""), from_logs.section(results.data), tables.tests_table(results.tests)]
+    parts.append(calibrated.section(results.calibrated))
     if results.notes:
         parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
     parts += [_gallery(gallery) for gallery in galleries(results, _by_setting(results, curves), name)]

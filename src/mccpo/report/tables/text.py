@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mccpo.report import numbers
+from mccpo.report.tables import calibrated
 from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
 from mccpo.report.tables.finding import finding, tally
 from mccpo.report.tables.metrics import executed_metrics
@@ -21,6 +22,7 @@ _NONE = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_SETTINGS = 4  # whose tables are printed
 _WIDEST = 14  # of a name or number in one piece: five methods and the optimum then fit into 100 columns
+_NARROW = 8  # of a heading over short numbers: ten columns then fit
 
 
 def table(results: Results) -> RenderableType:
@@ -31,6 +33,7 @@ def table(results: Results) -> RenderableType:
     """
     parts: list[RenderableType] = [Text(results.title, style="bold"), *_unmet(results), Text(finding(results))]
     parts += [_noise(name, kinds) for name, kinds in (results.noise or {}).items()]
+    parts += _calibrated(results)
     for setting in results.settings[:_MOST_SETTINGS]:
         rows = [_table(setting)] if executed_metrics(setting) else []
         parts += [*rows, *_reasons(setting), *_certificate(setting.supplement)]
@@ -77,6 +80,19 @@ def _under_noise(row: Mapping[str, float]) -> str:
         _NONE if share is None else numbers.share(share) for share in (violations, row.get("satisfaction_strict"))
     ]
     return " ".join([returned, *(f"{share.replace(' ', _NO_BREAK):>6}" for share in shares)])
+
+
+def _calibrated(results: Results) -> list[RenderableType]:
+    """The gates that calibrated themselves, a table for each part."""
+    shown: list[RenderableType] = []
+    for part, gates in calibrated.by_part(results.calibrated or ()).items():
+        rows = _bare(f"{part}: {calibrated.HEADING.lower()}")
+        for name in calibrated.COLUMNS:
+            rows.add_column(Text(fill(name, _NARROW)), justify="right", no_wrap=True)
+        for gate in gates:
+            rows.add_row(*(Text(cell) for cell in calibrated.cells(gate)))
+        shown.append(rows)
+    return [*shown, Text(calibrated.NOTE)] if shown else []
 
 
 def _table(setting: Setting) -> Table:

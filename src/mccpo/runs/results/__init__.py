@@ -16,7 +16,7 @@ from mccpo.runs.results.certificate import (
 )
 from mccpo.runs.results.from_logs import Decoupling, FromLogs
 from mccpo.runs.results.setting import Setting
-from mccpo.runs.results.studies import Instance, Noise, NoiseClaim, NoiseKinds, NoiseLevel, Search
+from mccpo.runs.results.studies import CalibratedGate, Instance, Noise, NoiseClaim, NoiseKinds, NoiseLevel, Search
 from mccpo.runs.results.supplement import Behaviour, Groups, Supplement, UnmetBudgets
 from mccpo.runs.results.table import BudgetLevel, Facts, Results, as_document, parse_document
 from mccpo.runs.results.tradeoff import FrontPoint, Fronts, PaperPoint, TradeOff
@@ -27,6 +27,7 @@ __all__ = [
     "Behaviour",
     "Bound",
     "BudgetLevel",
+    "CalibratedGate",
     "Certificate",
     "Correction",
     "Decoupling",

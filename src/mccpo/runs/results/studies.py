@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from mccpo.runs.checks import (
@@ -102,6 +102,80 @@ class NoiseClaim:
 
 
 @dataclass(frozen=True)
+class CalibratedGate:
+    """What a gate that calibrated itself on held-out learners does on fresh ones, under one error of the estimate.
+
+    - `part`, `method`, `error`, `level`: where, whose policies, and which error; the gate knew nothing of the last two.
+    - `delta`: the share of lessons that may be unready in truth. `caution`, `memory`, `shut`: the settings chosen, and
+      whether they leave nothing that has prerequisites to be taught.
+    - `held_out_bound`: the bound by which the settings were trusted.
+    - `true_violation_rate`, `upper`: the share of fresh lessons unready in truth, a mean over policies, and the upper
+      end of a 95 % interval that holds for every policy.
+    - `uncalibrated_rate`: that share behind the gate without caution, under the same error.
+    - `mean_return`, `uncalibrated_return`, `exact_return`: of this gate, of the gate without caution under the same
+      error, and of the same without error.
+    - `mean_gain`, `uncalibrated_gain`, `exact_gain`: the mastery that learners gain in truth with the same three. What
+      caution takes from them shows here: the return counts engagement.
+    - `satisfaction_strict`, `uncalibrated_satisfaction`, `exact_satisfaction`: their share of seeds within budgets
+      (τ = 0).
+    """
+
+    part: str
+    method: str
+    error: str
+    level: float
+    delta: float
+    caution: float
+    memory: float
+    shut: bool
+    held_out_bound: float
+    true_violation_rate: float
+    upper: float
+    uncalibrated_rate: float
+    mean_return: float
+    uncalibrated_return: float
+    exact_return: float
+    mean_gain: float
+    uncalibrated_gain: float
+    exact_gain: float
+    satisfaction_strict: float
+    uncalibrated_satisfaction: float
+    exact_satisfaction: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether the fresh learners confirm that at most `delta` of the lessons are unready."""
+        return self.upper <= self.delta
+
+    @property
+    def lost(self) -> float:
+        """The share of the return that the gate costs: against the gate without caution, under the same error."""
+        return _share_lost(self.mean_return, self.uncalibrated_return)
+
+    @property
+    def lost_in_all(self) -> float:
+        """The share of the return that error and gate cost together: against the gate without caution or error."""
+        return _share_lost(self.mean_return, self.exact_return)
+
+    def as_json(self) -> Json:
+        """The gate as JSON values, with what follows from them."""
+        return {**asdict(self), "kept": self.kept, "lost": self.lost, "lost_in_all": self.lost_in_all}
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> CalibratedGate:
+        """Reads a gate."""
+        entries = as_mapping(raw, where)
+        numbers = [one.name for one in fields(cls) if one.name not in ("part", "method", "error", "shut")]
+        return cls(
+            part=str(entries.get("part")),
+            method=str(entries.get("method")),
+            error=str(entries.get("error")),
+            **_numbers(entries, where, *numbers),
+            shut=as_truth(entries.get("shut"), f"{where}, shut"),
+        )
+
+
+@dataclass(frozen=True)
 class Search:
     """What a search over all weights of shaping finds under the budgets of a κ.
 
@@ -162,6 +236,10 @@ class Instance:
             optimum=as_numbers(entries.get("optimum"), f"{where}, optimum"),
             rows={method: _seeds(row, f"{where}, rows, {method}") for method, row in rows.items()},
         )
+
+
+def _share_lost(now: float, before: float) -> float:
+    return 1 - now / before if before else 0.0
 
 
 def _seeds(raw: object, where: str) -> dict[str, tuple[float, ...]]:

@@ -14,7 +14,15 @@ from mccpo.runs.results.cells import parse_welch
 from mccpo.runs.results.certificate import Certificate
 from mccpo.runs.results.from_logs import FromLogs
 from mccpo.runs.results.setting import Setting
-from mccpo.runs.results.studies import Instance, Noise, NoiseClaim, Search, noise_as_json, parse_noise
+from mccpo.runs.results.studies import (
+    CalibratedGate,
+    Instance,
+    Noise,
+    NoiseClaim,
+    Search,
+    noise_as_json,
+    parse_noise,
+)
 from mccpo.runs.results.supplement import Supplement, UnmetBudgets
 from mccpo.runs.results.tradeoff import TradeOff
 
@@ -44,7 +52,7 @@ class Results:
     - `parts`: the parts of the run, and the setting that shows each, "" for those that the table shows as a whole.
     - `requirements`: what was asked for in words, and how it was understood.
     - `tests`: between methods. `tradeoff`: fronts over budgets.
-    - `data`, `noise`, `claims`, `searches`, `instances`: what single tables of the paper find out.
+    - `data`, `noise`, `claims`, `calibrated`, `searches`, `instances`: what single tables of the paper find out.
     - `supplement`: of the table as a whole; where there is one setting, all is that setting's.
     """
 
@@ -63,6 +71,7 @@ class Results:
     data: FromLogs | None = None
     noise: Noise | None = None
     claims: tuple[NoiseClaim, ...] | None = None
+    calibrated: tuple[CalibratedGate, ...] | None = None
     searches: tuple[Search, ...] | None = None
     instances: Mapping[str, Instance] | None = None
     supplement: Supplement = field(default_factory=Supplement)
@@ -151,6 +160,7 @@ class Results:
             data=FromLogs.parse(entries.get("data"), f"{table}: data"),
             noise=parse_noise(entries.get("noise"), f"{table}: noise"),
             claims=_each(entries.get("claims"), f"{table}: claims", NoiseClaim.parse),
+            calibrated=_each(entries.get("calibrated"), f"{table}: calibrated", CalibratedGate.parse),
             searches=_each(entries.get("searches"), f"{table}: searches", Search.parse),
             instances=_instances(entries.get("instances"), f"{table}: instances"),
             supplement=Supplement.parse(entries, table) if named else Supplement(),
@@ -178,6 +188,7 @@ class Results:
         return stated(
             noise=None if self.noise is None else noise_as_json(self.noise),
             claims=_listed(self.claims),
+            calibrated=_listed(self.calibrated),
             instances=None if instances is None else {name: instance.as_json() for name, instance in instances.items()},
         )
 
@@ -226,5 +237,5 @@ def _each(raw: object, where: str, parse: Callable[[object, str], Study]) -> tup
     return None if raw is None else tuple(parse(entry, where) for entry in as_list(raw, where))
 
 
-def _listed(studies: Sequence[NoiseClaim | Search] | None) -> list[Json] | None:
+def _listed(studies: Sequence[NoiseClaim | CalibratedGate | Search] | None) -> list[Json] | None:
     return None if studies is None else [study.as_json() for study in studies]
