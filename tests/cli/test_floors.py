@@ -73,6 +73,7 @@ def test_a_floor_that_is_missed_fails_where_it_is_required(capsys: pytest.Captur
     assert main([*short, "--floor", "learning=1%", "--require-satisfied"]) == 0
 
 
+@pytest.mark.slow  # what it puts together is tested part by part
 @pytest.mark.usefixtures("_small_plans")
 def test_compare_on_a_tutor_and_what_can_be_done_with_its_policies(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--seeds", "2", "--set", f"horizon={small.HORIZON}", "--methods", "unconstrained,mc-cpo,zpdes"]

@@ -12,7 +12,7 @@ from mccpo.errors import InputError
 GRAPH = Curriculum.from_edges([("a", "b")])
 ALIKE = (Group("alike", share=1.0),)
 OTHERS = Population(K0=[[0.9, 0.1], [0.3, 0.1]], eta=[[0.5, 0.0]] * 2, guess=[[0.3, 0.0]] * 2, slip=[[0.2, 0.0]] * 2)
-LEARNERS = 20_000
+LEARNERS = 8_000
 
 
 def env(**parameters):
@@ -20,7 +20,7 @@ def env(**parameters):
 
 
 def test_learners_are_drawn_by_their_own_start_and_the_tutor_believes_its_own():
-    states = jax.vmap(lambda key: env().reset(key)[0])(jax.random.split(jax.random.key(0), LEARNERS))
+    states = jax.jit(jax.vmap(lambda key: env().reset(key)[0]))(jax.random.split(jax.random.key(0), LEARNERS))
     share = np.asarray(states.latent.mastered).mean(axis=0)
     assert share == pytest.approx([0.6, 0.1], abs=0.02)
     assert np.asarray(states.latent.member).mean() == pytest.approx(0.5, abs=0.02)
@@ -33,14 +33,17 @@ def test_answers_and_learning_are_theirs_and_the_estimate_the_tutors():
     tutor, alike = env(eta=0.08), make("tutor-15-bkt", curriculum=GRAPH, groups=ALIKE, eta=0.08)
     state = tutor.reset(jax.random.key(1))[0]
     unknown = state._replace(latent=state.latent._replace(mastered=jnp.zeros(2, bool)))
-    step = jax.vmap(lambda key: tutor.step(key, unknown, jnp.array(0)))(jax.random.split(jax.random.key(2), LEARNERS))
+    step = jax.jit(jax.vmap(lambda key: tutor.step(key, unknown, jnp.array(0))))(
+        jax.random.split(jax.random.key(2), LEARNERS)
+    )
     assert np.asarray(step.state.correct).mean() == pytest.approx(0.3, abs=0.02)
     assert np.asarray(step.state.latent.mastered)[:, 0].mean() == pytest.approx(0.5, abs=0.02)
     assert np.asarray(step.gain) == pytest.approx(0.5)
     believed = alike.reset(jax.random.key(1))[0]
+    teach = jax.jit(jax.vmap(lambda key: alike.step(key, believed, jnp.array(0))))
+    others = teach(jax.random.split(jax.random.key(3), 200))
     for correct in (True, False):
         seen = np.asarray(step.state.K)[np.asarray(step.state.correct) == correct, 0]
-        others = jax.vmap(lambda key: alike.step(key, believed, jnp.array(0)))(jax.random.split(jax.random.key(3), 200))
         expected = np.asarray(others.state.K)[np.asarray(others.state.correct) == correct, 0]
         assert np.unique(seen) == pytest.approx(np.unique(expected))
 

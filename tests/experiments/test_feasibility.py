@@ -199,7 +199,7 @@ def told():
 def small(told):
     """The diagnosis of a small tutor's budgets, after a table with two masked policies and one that is not."""
     settings = PPOSettings(learning_rate=4e-3)  # as befits a short training
-    plan = NeuralPlan(steps=40_000, seeds=1, sizes=Sizes(32, 24, 96, 4), settings=settings, validation=8)
+    plan = NeuralPlan(steps=20_000, seeds=1, sizes=Sizes(32, 24, 96, 4), settings=settings, validation=8)
     session = Session(progress=lambda stage, point: told.append((stage.label, point, stage.points)))
     rows = {
         "mc-cpo": {f"J_{name}": summarise([1.5, 2.0]) for name in NAMES},
@@ -251,7 +251,7 @@ def test_what_it_took_is_told(small, told):
     assert told[-1] == ("small, round 2", told[-1][2], told[-1][2])
     result = json.loads(dump_json(small.unmet().as_json()), parse_constant=pytest.fail)
     assert result["feasible"] is False
-    assert result["steps"] >= 4 * 40_000
+    assert result["steps"] >= 4 * 20_000
     assert {"conflict", "least", "scaling", "floor", "policies"} <= set(result)
     assert small.minimisers.seconds > 0
     assert result["what"] == small.verdict.what(BUDGETS)

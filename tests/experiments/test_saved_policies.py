@@ -148,7 +148,7 @@ def test_two_parts_of_one_name_are_not_mixed(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained", "post-hoc", "post-hoc-block"])
-@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("batch", [pytest.param((), marks=pytest.mark.slow), (2, 3)])
 def test_numpy_acts_as_the_trained_policy_does(method, batch):
     env = ENVIRONMENTS["the profile"]
     one = policies(env, method)

@@ -146,9 +146,14 @@ def test_several_processes_give_the_same_results(asked, tmp_path, capfd):
     seconds = shared.methods["printing"].seconds["gate"]
     assert seconds.all > 0
     assert seconds.device == "cpu"
-    # What crashed stays so when it is resumed, as anything that failed.
-    again = run(tmp_path / "shared", whole, Session(), workers=Workers(2), resume=True)
-    assert again.findings.cells == shared.findings.cells
+
+
+@pytest.mark.slow
+def test_what_crashed_stays_so_when_it_is_resumed(asked, tmp_path):
+    """As anything that failed."""
+    whole = asked("printing", "dying")
+    first, again = (run(tmp_path, whole, Session(), workers=Workers(2), resume=resume) for resume in (False, True))
+    assert again.findings.cells == first.findings.cells
 
 
 def test_a_process_that_hangs_is_ended(asked, tmp_path, monkeypatch):

@@ -29,8 +29,8 @@ def results(kept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Options, "neural_plan", lambda *_: PLAN)
         patch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))
-        patch.setattr(calibration, "SHARES", (0.0, 0.95))
-        patch.setattr(calibration, "MEMORIES", (0.0, 0.9))
+        patch.setattr(calibration, "SHARES", (0.95,))
+        patch.setattr(calibration, "MEMORIES", (0.9,))
         produced = noise.produce(Options(parameters=SHORT, kappa=(0.9,)), Session(keep=kept.append))
     return json.loads(dump_json(produced.results.as_json()), parse_constant=pytest.fail)
 

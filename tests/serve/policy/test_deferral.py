@@ -96,7 +96,7 @@ learners = standings | near_sure.map(learner)
 kinds = st.tuples(methods, st.sampled_from([None, 0.8]), st.sampled_from(["teacher", "probe"]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(kinds, logits, learners, draws)
 def test_whatever_the_policy_says_what_is_served_passes_the_bound(releases, kind, says, standing, uniform):
     release = saying(releases[kind], says)
@@ -164,7 +164,7 @@ def test_a_policy_that_gives_no_choice_is_deferred_without_one(releases):
     assert (found.by, found.reason, found.certificate["wanted"]) == ("deferred", "unready", None)
 
 
-def simulated(release, learners=60, steps=40):
+def simulated(release, learners=40, steps=30):
     """How often lessons that need something before them were ready in truth, among learners of the model's own kind."""
     rng, model = np.random.default_rng(3), release.learner
     ready = []
@@ -192,7 +192,7 @@ def test_learners_whom_the_model_knows_are_ready_as_often_as_the_bound_says(run_
     bound = 0.99
     for to in ("teacher", "probe"):
         share, lessons = simulated(load_release(folder, deferral=Deferral(to, bound)))
-        assert lessons > 300
+        assert lessons > 150
         assert share > bound - 2 * (bound * (1 - bound) / lessons) ** 0.5
 
 
@@ -208,7 +208,7 @@ def probing(run_of):
     return load_release(run_of(env, "unconstrained"), deferral=Deferral("probe", BOUND))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0.3, 1), min_size=4, max_size=4), st.integers(0, 7))
 def test_a_probe_tells_most_about_the_prerequisites_that_keep_the_choice_below_the_bound(probing, K, action):
     found = decide(wanting(probing, action), learner(K), 0.5)
