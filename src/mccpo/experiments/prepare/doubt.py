@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import beta
+from scipy.special import betaincinv  # not scipy.stats, whose import takes a second
 
 from mccpo.experiments.prepare.learners import learners_of
 from mccpo.mastery import BKT, Responses
@@ -31,7 +31,7 @@ def doubt_of(model: BKT, responses: Responses) -> Float[np.ndarray, " entries"]:
     mean = model.prior[-1]
     known = learners * model.prior + PRIOR_LEARNERS * mean
     unknown = learners * (1 - model.prior) + PRIOR_LEARNERS * (1 - mean)
-    least = np.minimum(beta.ppf(1 - BOUND, known, unknown), model.prior)
+    least = np.minimum(betaincinv(known, unknown, 1 - BOUND), model.prior)
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = least * (1 - model.prior) / (model.prior * (1 - least))
     return 1 - np.nan_to_num(kept, nan=1.0)  # of a start that is certain, whichever way, nothing is in doubt
