@@ -48,7 +48,7 @@ class TestGraph:
             "the graph (g.csv) has no edges, so the gate would lock nothing; say in it what comes before what"
         )
         learnt = RawGraph(lone.rows, "logs", Derivation("responses", "logs"))
-        assert refused(checks.refuse_no_edges, learnt).endswith("; give one with --graph, or logs of more learners")
+        assert refused(checks.refuse_no_edges, learnt).endswith("; give a graph with --graph, or logs of more learners")
 
     def test_a_graph_of_which_few_concepts_have_events_is_refused(self):
         curriculum = Curriculum.from_raw(chain([f"c{at}" for at in range(40)]))

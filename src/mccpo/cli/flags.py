@@ -60,8 +60,8 @@ FloorFlag: TypeAlias = Annotated[
 ReadyFlag: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="The least chance that a learner is ready which opens the gate, such as 0.95; 'theta' for a threshold on "
-        "the estimate of each prerequisite. As the environment has it by default.",
+        help="How likely a learner must be ready before the gate opens a concept, such as 0.95; 'theta' for a "
+        "threshold on the estimate of each prerequisite. As the environment has it by default.",
     ),
 ]
 ObjectiveFlag: TypeAlias = Annotated[

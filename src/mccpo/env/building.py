@@ -78,6 +78,10 @@ def _build(entry: EnvironmentEntry, overrides: Mapping[str, Any]) -> Environment
     for key, value in overrides.items():
         if key in known:
             _check_kind(entry.name, key, value, known[key].default)
+        elif key == "confidence" and not takes_any:
+            raise InputError(
+                f"{entry.name} estimates nothing that a gate could be confident of", fix="leave --ready out"
+            )
         elif not takes_any:
             raise InputError(f"{entry.name} has no parameter '{key}'", fix=choice(key, known))
     try:
@@ -98,7 +102,10 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         return content["environment"], {key: decode(key, value) for key, value in content["parameters"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} does not describe an environment ({error!r})", fix="prepare it again") from error
+        raise InputError(
+            f"{file} does not describe an environment",
+            fix="name a folder that `mccpo prepare` made, or its tutor.json, judge.json or judge-others.json",
+        ) from error
 
 
 def _check_kind(name: str, key: str, value: Any, default: Any) -> None:

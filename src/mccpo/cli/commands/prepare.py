@@ -43,13 +43,16 @@ def prepare(
     group: Annotated[str | None, Parameter(help="The group column by which learners are told apart.")] = None,
     theta: Annotated[
         float | None,
-        Parameter(help="The mastery of each prerequisite that opens the gate, as in the paper: in place of --ready."),
+        Parameter(
+            help="The mastery of each prerequisite that opens the gate, as in the paper. With --ready it opens "
+            "nothing: it then is the chance of a right answer from which a judge's learners count as ready."
+        ),
     ] = None,
     ready: Annotated[
         str | None,
         Parameter(
-            help="The least chance that a learner is ready which opens the gate; 'theta' for the paper's gate. 0.95 by "
-            "default, unless --theta is given."
+            help="How likely a learner must be ready before the gate opens a concept; 'theta' for the paper's gate. "
+            "0.95 by default, unless --theta is given."
         ),
     ] = None,
     robust: Annotated[
@@ -163,7 +166,7 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
         )
     demand = document.demand
     yield f"demand    {demand.least:.2f} to {demand.most:.2f}, the mean of {', '.join(demand.mean_of)}"
-    if (gate := document.calibration) is not None:
+    if (gate := document.calibration) is not None and gate.answers:
         yield (
             f"gate      at {document.options.ready:g}: where it calls a concept mastered, {gate.right:.1%} of "
             f"{gate.answers:,} held-out answers are right, {gate.said:.1%} was said"

@@ -39,7 +39,9 @@ class Rules:
 
     ready: Annotated[
         float | None,
-        Parameter(help="The least chance that a learner is ready which opens the gate; as in training by default."),
+        Parameter(
+            help="How likely a learner must be ready before the gate opens a concept; as in training by default."
+        ),
     ] = None
     defer: Annotated[
         Literal["teacher", "probe"] | None,
@@ -111,6 +113,9 @@ def serve(
             )
         _check_host(host, key_file)
         deferral = _deferral(rules)
+        if rules.ready is not None:
+            trained = load_release(folder, part=part, method=method, seed=seed).opening.confidence
+            _check_ready(rules.ready, trained)
         release = load_release(folder, part=part, method=method, seed=seed, ready=rules.ready, deferral=deferral)
         service = _service(release, record, rules)
         app = create_app(service, _settings(key_file, rate, folder, rules, deferral))
@@ -193,6 +198,16 @@ def _service(release: Release, database: str, rules: Rules) -> Service:
         retention_seconds=_days("--retention-days", rules.retention_days),
     )
     return Service(Store(database), Releases(release), terms)
+
+
+def _check_ready(ready: float, trained: float | None) -> None:
+    """Refuses a chance that is none, and warns of a gate that is looser than in training."""
+    if not 0 < ready < 1:
+        raise InputError(f"--ready is {ready:g}", fix="give a chance strictly between 0 and 1, such as 0.99")
+    if trained is not None and ready < trained:
+        note(
+            f"warning: the gate opens at {ready:g}, in training at {trained:g}: no certificate of the run is about that"
+        )
 
 
 def _deferral(rules: Rules) -> Deferral | None:

@@ -121,8 +121,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
         )  # refuses those that cannot be
         if self.confidence is not None and not self.estimates:
             raise InputError(
-                f"{self.name} knows what is mastered, and has no chance of it",
-                fix="leave the confidence out, or take an environment that estimates, such as tutor-15-bkt",
+                f"{self.name} knows what is mastered, so that no confidence is needed",
+                fix="leave --ready out, or take an environment that estimates, such as tutor-15-bkt",
             )
 
     @abc.abstractmethod

@@ -20,6 +20,7 @@ from mccpo.experiments.prepare.calibration import calibrate
 from mccpo.experiments.prepare.checks import (
     environment_warnings,
     graph_warnings,
+    judge_warnings,
     refuse_closed_gate,
     refuse_horizon,
     refuse_no_edges,
@@ -112,7 +113,11 @@ def prepare(
         models=fitted.report,
         held_out=losses,
         calibration=calibration,
-        warnings=(*chosen.warnings, *environment_warnings(episodes.episodes, reach, losses, tutor.gamma, calibration)),
+        warnings=(
+            *chosen.warnings,
+            *environment_warnings(episodes.episodes, reach, losses, tutor.gamma, calibration),
+            *judge_warnings(judge),
+        ),
     )
     return Prepared(graph, tutor, judge, others, fitted.tutor, fitted.judge, retained, document)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 import polars as pl
 
 from mccpo.curriculum import DEFAULT_DEMAND, Curriculum, RawGraph
 from mccpo.curriculum.lint import near_duplicates
-from mccpo.env import PreparedTutor
+from mccpo.env import PreparedJudge, PreparedTutor
 from mccpo.errors import InputError
 from mccpo.experiments.prepare.calibration import GateCalibration
 from mccpo.experiments.prepare.events import alike_names, concepts_in
@@ -37,10 +38,14 @@ def refuse_no_edges(graph: RawGraph) -> None:
     """Refuses a graph without edges: every concept would be ready at all times, whatever θ is chosen later."""
     if graph.edges:
         return
-    stated, learnt = "say in it what comes before what", "give one with --graph, or logs of more learners"
+    if graph.derived is not None:
+        raise InputError(
+            f"no edge of a graph could be learnt from {graph.source}, so the gate would lock nothing",
+            fix="give a graph with --graph, or logs of more learners",
+        )
     raise InputError(
         f"the graph ({graph.source}) has no edges, so the gate would lock nothing",
-        fix=stated if graph.derived is None else learnt,
+        fix="say in it what comes before what",
     )
 
 
@@ -136,6 +141,11 @@ def environment_warnings(
             "concepts than from its own answers; lower --minimum, or give more logs"
         )
     yield from _gate_warnings(reach)
+    if calibration is not None and not calibration.answers:
+        yield (
+            "no concept is called mastered of enough held-out learners to tell whether the gate is right; give more "
+            "logs, or try policies on judge-others.json"
+        )
     if calibration is not None and calibration.contradicted:
         yield (
             f"of {len(calibration.contradicted)} concepts that the gate calls mastered, such as "
@@ -154,6 +164,19 @@ def environment_warnings(
             f"the horizon is {reach.horizon}, but with the discount {gamma:g} an episode counts for little after "
             f"{round(1 / (1 - gamma))} steps, and the last step for {gamma**reach.horizon:.1%} of the first; give "
             f"--horizon {_most_steps(gamma)} or less, or train with --set gamma={_fitting_discount(reach.horizon)}"
+        )
+
+
+def judge_warnings(judge: PreparedJudge) -> Iterator[str]:
+    """Where the judge's learners cannot be ready in truth, whatever they practise."""
+    pace = np.maximum(np.maximum(judge.success, judge.failure), 0.0) / (1 - judge.decay)  # all that can still count
+    best = 1 / (1 + np.exp(-(np.asarray(judge.ease) + pace)))
+    needed = {name for name, _ in judge.curriculum.edges}
+    never = [name for name, chance in zip(judge.curriculum.concepts, best, strict=True) if chance < judge.theta]
+    if never := [name for name in never if name in needed]:
+        yield (
+            f"of {len(never)} concepts that others need, such as {never[0]!r}, no practice brings the judge's learners "
+            f"to {judge.theta:g} right answers, from where they are ready; lower --theta, or take judge-others.json"
         )
 
 

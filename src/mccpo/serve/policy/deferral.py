@@ -49,7 +49,7 @@ def read_deferral(content: Mapping[str, Any] | None, opening: Opening) -> Deferr
     if deferral.below <= opening.mastered:
         raise InputError(
             f"choices are deferred below {deferral.below}, and the gate opens at {opening.mastered}",
-            fix=f"give a bound between {opening.mastered} and 1",
+            fix=f"give --defer-below between {opening.mastered} and 1",
         )
     return deferral
 
