@@ -191,6 +191,10 @@ class TestGateReach:
         assert found.fewest_lessons == np.inf
         assert found.expected_lessons > 3
 
+    def test_what_is_wholly_in_doubt_never_opens(self):
+        found = self.reach({"a": 0.9, "e": 0.9}, ready=0.95, doubt=1.0)
+        assert found.fewest_lessons == found.expected_lessons == np.inf
+
     def test_a_gate_by_confidence_waits_for_all_and_for_what_is_in_doubt(self):
         open_to = self.reach({"a": 0.96, "e": 0.96}, ready=0.95)
         assert (open_to.flag, open_to.asked) == ("ready", 0.95)

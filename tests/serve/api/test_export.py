@@ -142,7 +142,7 @@ def test_the_commands_take_an_export_as_it_is(exports, release, tmp_path, capsys
     fitted = told("fit-learner", *log, "--model", "ema")
     assert 0 < fitted["concepts"] <= table["concept"].n_unique()  # a rare one may have fallen to those held out
     (tmp_path / "graph.json").write_text(render_json(release.curriculum.to_raw()))
-    quick = ["--graph", "graph.json", "--minimum", "5", "--restarts", "1", "--group", "class"]
+    quick = ["--graph", "graph.json", "--minimum", "5", "--restarts", "1", "--group", "class", "--ready", "theta"]
     prepared = told("prepare", *log, *quick, "--out", "made")
     assert prepared["from"]["account"]["interactions"] == verdict.outcomes
     assert set(prepared["events"].values()) == {verdict.outcomes}  # all are on the graph, and in episodes

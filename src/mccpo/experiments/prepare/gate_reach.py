@@ -42,7 +42,9 @@ def gate_reach(shared: SharedParameters) -> GateReach:
         ready = shared.curriculum.joint_chance(K0, doubt) >= shared.confidence
     right = _lessons(K0, eta, guess, slip, enough, shared.horizon)
     # The posterior is K on average, so that only learning moves the mean: 1 − (1 − K₀)(1 − η)ⁿ.
-    expected = np.maximum(np.ceil(np.log((1 - enough) / (1 - K0)) / np.log1p(-eta) - 1e-9), 0.0)
+    with np.errstate(divide="ignore"):  # where all is in doubt, nothing is enough, and no number of lessons will do
+        missing = np.log((1 - enough) / (1 - K0))
+    expected = np.maximum(np.ceil(missing / np.log1p(-eta) - 1e-9), 0.0)
     return GateReach(
         locked=int((~ready).sum()),
         concepts=len(shared.curriculum),
