@@ -63,7 +63,13 @@ def serving(run: Path, folder: Path, *roles: str) -> Iterator[SimpleNamespace]:
     """A service with a key for each role; with none, everybody on this machine is an admin."""
     keys = KeyFile(folder / "keys.json")
     texts = {role: keys.create("north", role)[1] for role in roles}
-    flags = ["--port", "0", "--database", str(folder / "record.db"), *(["--keys", str(keys.path)] if roles else [])]
+    flags = [
+        "--port",
+        "0",
+        "--database",
+        str(folder / "record.db"),
+        *(["--keys", str(keys.path)] if roles else ["--no-keys"]),
+    ]
     with forked("serve", run, *flags, folder=folder) as service:
         line = service.out.readline()
         assert line, service.told()

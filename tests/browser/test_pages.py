@@ -264,7 +264,7 @@ def test_an_auditor_reads_a_program_sees_nothing_and_who_leaves_is_out(page, key
     learner = keyed_service.api.learner(f"audited {page.viewport_size['width']}")
     page.expected += ["403", "401"]
     sign_in(page, keyed_service, "client")
-    expect(page.get_by_role("alert")).to_contain_text("is for programs")
+    expect(page.get_by_role("alert")).to_contain_text("opens no page")
     page.get_by_label("Key", exact=True).fill("mccpo_wrong")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("not known")

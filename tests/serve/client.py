@@ -1,6 +1,7 @@
 """A client of the service's application in this process, which several tests share."""
 
 import asyncio
+import re
 from contextlib import contextmanager
 
 import httpx
@@ -57,7 +58,7 @@ def serving(release, database, terms=None, **settings):
     """An application over a database, and a client of it."""
     with asyncio.Runner() as runner:
         service = runner.run(_made(Store(str(database)), Releases(release), terms))
-        app = create_app(service, Settings(**settings))
+        app = create_app(service, Settings(**{"keys": None} | settings))
         add_pages(app, settings.get("keys"))
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())
@@ -96,3 +97,8 @@ def statement(success, name="Ana", id=None, **extensions):
         "result": {"success": success, "duration": "PT12.5S"},
         "context": context,
     }
+
+
+def mentions(text, word):
+    """Whether a word stands in a text by itself: a part of a random token is no mention."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None

@@ -99,4 +99,4 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield f"sqlite:///{tmp_path / 'record.db'}"
         return
     with servers.database_in(request.getfixturevalue("postgres_server")) as url:
-        yield url
+        yield f"{url}&keyring={tmp_path / 'record.keyring'}"

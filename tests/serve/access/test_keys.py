@@ -4,11 +4,13 @@ import hashlib
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
+from typing import get_args
 
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.serve.access.keys import RIGHTS, KeyFile
+from mccpo.serve.access.keys import RIGHTS, ROLES, TENANT_ROLES, KeyFile, Right
 from mccpo.serve.problems import Unavailable
 
 
@@ -109,8 +111,9 @@ def test_a_file_that_is_gone_lets_nobody_in(keys):
     assert keys.caller(text) is None
 
 
-def test_keys_are_asked_for_from_the_first_one_on_and_for_good(keys):
-    server = KeyFile(keys.path)
+def test_optional_keys_are_asked_for_from_the_first_one_on_and_for_good(keys):
+    assert KeyFile(keys.path).asks
+    server = KeyFile(keys.path, optional=True)
     assert not server.asks
     key, text = keys.create("a", "client", "the app")
     assert server.asks
@@ -157,13 +160,21 @@ def test_a_damaged_file_is_told_once_however_many_ask(keys, caplog):
         assert keys.caller(text) is not None
 
 
-def test_no_role_but_admin_may_manage_or_erase_and_only_teachers_override():
-    holders = {right: {role for role in RIGHTS if right in RIGHTS[role]} for right in RIGHTS["admin"]}
-    assert holders["manage"] == holders["erase"] == {"admin"}
+def test_each_right_has_its_roles_and_none_of_a_tenant_reaches_beyond_it():
+    holders = {right: {role for role in ROLES if right in RIGHTS[role]} for right in get_args(Right)}
+    assert (holders["operate"], RIGHTS["operator"]) == ({"operator"}, {"operate"})
+    assert (holders["release"], RIGHTS["publisher"]) == ({"publisher"}, {"release"})
+    assert (holders["privacy"], holders["keys"]) == ({"admin", "privacy"}, {"admin"})
     assert holders["override"] == {"teacher", "admin"}
     assert holders["teach"] == {"client", "admin"}
     assert holders["audit"] == {"teacher", "auditor", "admin"}
-    assert holders["look"] == set(RIGHTS)
+    assert holders["look"] == set(ROLES) - {"operator", "publisher"}
+    assert set(TENANT_ROLES) == holders["look"]
+
+
+def test_no_key_is_for_anybody(keys):
+    with pytest.raises(InputError, match="no role 'anybody'"):
+        keys.create("a", "anybody")
 
 
 def test_keys_need_no_web_framework_and_no_database():
@@ -178,3 +189,22 @@ def test_the_command_line_does_not_import_the_service():
     code = "import sys, mccpo.cli.app; print([name for name in sys.modules if name.startswith('mccpo.serve')])"
     imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert imported.stdout.strip() == "[]"
+
+
+def test_a_key_expires_and_one_that_is_rotated_works_for_a_while(keys, monkeypatch):
+    _, short = keys.create("a", "client", days=1)
+    key, text = keys.create("a", "teacher", "Ms Noor")
+    new, newer = keys.rotate(key.id, grace_days=3)
+    assert (new.tenant, new.role, new.label, new.expires) == ("a", "teacher", "Ms Noor", None)
+    assert [keys.caller(one) is not None for one in (short, text, newer)] == [True] * 3
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return datetime.now(zone) + timedelta(days=2)
+
+    monkeypatch.setattr("mccpo.serve.access.keys.datetime", Later)
+    assert [keys.caller(one) is not None for one in (short, text, newer)] == [False, True, True]
+    assert len(keys) == 2
+    with pytest.raises(InputError, match="that works"):
+        keys.rotate(short.split("_")[1], 1)

@@ -3,7 +3,7 @@
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.access import KeyFile
+from mccpo.serve.access import ROLES, KeyFile
 from mccpo.serve.policy import load_release
 
 from ..client import serving  # noqa: TID252 - shared by the folders of these tests
@@ -34,11 +34,11 @@ def api(release, runs, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def keyed(release, tmp_path_factory):
+def keyed(release, runs, tmp_path_factory):
     """A service with a key for each role of two tenants: {(tenant, role): client}."""
     folder = tmp_path_factory.mktemp("keyed")
     keys = KeyFile(folder / "keys.json")
-    pairs = [(tenant, role) for tenant in ("north", "south") for role in ("client", "teacher", "auditor", "admin")]
+    pairs = [(tenant, role) for tenant in ("north", "south") for role in ROLES]
     texts = {pair: keys.create(*pair)[1] for pair in pairs}
-    with serving(release, folder / "record.db", keys=keys) as found:
+    with serving(release, folder / "record.db", keys=keys, runs=runs[0]) as found:
         yield {pair: found.as_(text) for pair, text in texts.items()} | {"nobody": found, "texts": texts, "keys": keys}

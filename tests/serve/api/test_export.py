@@ -57,7 +57,7 @@ def exports(release, tmp_path_factory):
             learners = [await taught(service, number) for number in range(LEARNERS)]
             await service.register("another", Register("somebody else", {"secret": "yes"}))
             await service.erase(LOCAL, Erase(learners[-1]))
-            transport = httpx.ASGITransport(create_app(service, Settings()), client=("127.0.0.1", 9))
+            transport = httpx.ASGITransport(create_app(service, Settings(keys=None)), client=("127.0.0.1", 9))
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 for format in ("ndjson", "csv"):
                     answer = await client.get("/v1/decisions/export", params={"format": format})

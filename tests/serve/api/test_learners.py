@@ -60,7 +60,7 @@ def test_sessions_begin_and_end(api):
     assert api.next(learner)["session"] == begun.json()["id"]
     ended = api.post(f"/v1/sessions/{begun.json()['id']}/end").json()
     assert ended["cause"] == "asked"
-    assert api.post(f"/v1/sessions/{begun.json()['id']}/end").json() == ended
+    assert api.post(f"/v1/sessions/{begun.json()['id']}/end").json() == {**ended, "number": None, "hash": None}
     assert api.next(learner)["session"] != begun.json()["id"]
 
 
@@ -182,3 +182,30 @@ def test_a_learner_can_be_exported_and_erased(api):
     refused(api.post(f"/v1/learners/{learner}/next"), 410)
     assert "to be forgotten" not in api.get("/v1/decisions/export").text
     assert api.learner("to be forgotten") != learner
+
+
+def test_names_in_other_code_points_or_with_spaces_around_them_are_the_same(api):
+    composed, decomposed = "Zo\u00eb", "Zoe\u0308"
+    first = api.post("/v1/learners", {"name": f" {decomposed} "})
+    assert (first.status_code, first.json()["name"]) == (201, composed)
+    again = [api.post("/v1/learners", {"name": name}) for name in (composed, decomposed, f"{composed}\u00a0")]
+    assert {(answer.status_code, answer.json()["id"]) for answer in again} == {(200, first.json()["id"])}
+    assert api.get("/v1/learners", params={"name": decomposed}).json()["learners"][0]["id"] == first.json()["id"]
+    at_once = api.at_once(
+        *[("POST", "/v1/learners", {"json": {"name": f"{name} B"}}) for name in (composed, decomposed)]
+    )
+    assert len({answer.json()["id"] for answer in at_once}) == 1
+
+
+def test_a_draw_that_a_new_session_repeats_is_marked(api):
+    learner = api.learner("Redraw")
+    redraws = []
+    for _ in range(3):
+        api.post(f"/v1/learners/{learner}/sessions")
+        decision = api.next(learner)
+        redraws.append(decision["redraw"])
+    assert redraws == [0, 1, 2]
+    api.post(f"/v1/decisions/{decision['id']}/outcome", {"correct": True})
+    assert api.next(learner)["redraw"] == 0
+    rows = [json.loads(line) for line in api.get("/v1/decisions/export").text.splitlines()]
+    assert [row["redraw"] for row in rows if row["learner"] == learner] == [0, 1, 2, 0]

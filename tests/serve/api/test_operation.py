@@ -28,7 +28,7 @@ def test_a_service_that_cannot_write_is_not_ready(api, monkeypatch):
 def test_a_database_that_fails_is_a_503_and_nothing_is_done(api, monkeypatch):
     learner = api.learner("in trouble")
     with monkeypatch.context() as patch:
-        patch.setattr(api.app.state.service.store, "writing", _full_disk)
+        patch.setattr(api.app.state.service.store, "turn", _full_disk)
         answer = api.post(f"/v1/learners/{learner}/next")
         refused(answer, 503)
         assert int(answer.headers["retry-after"]) >= 1
@@ -96,3 +96,34 @@ def test_what_happens_while_the_monitor_catches_up_is_counted_once(release, tmp_
         api.at_once(*(("POST", f"/v1/learners/{learner}/next", {}) for learner in learners))
         api.runner.run(api.app.state.watch.caught_up())
         assert api.get("/v1/monitor").json()["decisions"] == {"total": 10, "policy": 10}
+
+
+def test_each_process_counts_what_it_did_so_that_counts_can_be_summed(release, tmp_path):
+    with serving(release, tmp_path / "record.db") as one, serving(release, tmp_path / "record.db") as other:
+        for api, learners in ((one, 2), (other, 3)):
+            for number in range(learners):
+                api.next(api.learner(f"{learners} {number}"))
+        told = [_metrics(api) for api in (one, other)]
+        assert [each['mccpo_written_events_total{kind="decision"}'] for each in told] == [2, 3]
+        assert [each["mccpo_commit_seconds_count"] for each in told] == [4, 6]
+        assert [each["mccpo_queue"] for each in told] == [0, 0]
+        assert told[1]["mccpo_head"] > told[0]["mccpo_head"]
+        assert all(each["mccpo_database_errors_total"] == 0 for each in told)
+        assert all("mccpo_monitor_lag" in each for each in told)
+
+
+def test_a_commit_that_fails_is_counted(release, tmp_path, monkeypatch):
+    with serving(release, tmp_path / "record.db") as api:
+        learner = api.learner()
+
+        async def fail(*_):
+            raise OSError("no room")
+
+        monkeypatch.setattr("mccpo.serve.record.writes.write_events", fail)
+        assert api.post(f"/v1/learners/{learner}/next").status_code == 503
+        assert _metrics(api)["mccpo_database_errors_total"] == 1
+
+
+def _metrics(api):
+    lines = [line.rpartition(" ") for line in api.get("/metrics").text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}

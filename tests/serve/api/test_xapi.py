@@ -138,3 +138,19 @@ def test_decisions_go_out_as_statements(api):
     assert {one["actor"]["account"]["name"] for one in found} == {"xapi five"}
     api("DELETE", f"/v1/learners/{learner}")
     assert "xapi five" not in api.get("/v1/xapi/statements?limit=1000").text
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken"), [(None, "1.0.3"), ("1.0", "1.0.3"), ("1.0.2", "1.0.3"), ("2.0.0", "2.0.0")]
+)
+def test_either_version_of_xapi_is_spoken(api, asked, spoken):
+    api.next(api.learner(f"Version {asked}"))
+    headers = {} if asked is None else {"X-Experience-API-Version": asked}
+    answer = api.get("/v1/xapi/statements", headers=headers)
+    assert answer.headers["x-experience-api-version"] == spoken
+    assert {one["version"] for one in answer.json()["statements"]} == {spoken}
+
+
+def test_a_version_of_xapi_that_is_not_spoken_is_refused(api):
+    for asked in ("3.0.0", "0.95", "2.0.0; x", "2.01"):
+        assert api.get("/v1/xapi/statements", headers={"X-Experience-API-Version": asked}).status_code == 400

@@ -10,10 +10,11 @@ import pytest
 
 from mccpo.env import make
 from mccpo.serve.monitor import Monitor, equity
-from mccpo.serve.monitor.equity import Estimate, LearnerRows, ratio, time_to_unlock
-from mccpo.serve.monitor.learner_table import MOST_LABELS
+from mccpo.serve.monitor.estimates import Estimate, RatioSums
+from mccpo.serve.monitor.learner_table import GAINS, MOST_LABELS
 from mccpo.serve.monitor.lesson_costs import Lesson
 from mccpo.serve.monitor.rates import RECENT
+from mccpo.serve.monitor.unlocking import UnlockSums
 from mccpo.serve.policy import learner_state, load_release
 
 ENV = make("tutor-15", concepts=6, horizon=20)
@@ -169,6 +170,16 @@ def test_nothing_is_said_of_nothing(monitor):
     assert report["equity"] == {}
 
 
+def ratio(parts, wholes):
+    return RatioSums.of(parts, wholes).estimate()
+
+
+def time_to_unlock(decisions, unlocked, horizon):
+    sums = UnlockSums(horizon)
+    sums.add(decisions, unlocked)
+    return sums.estimate()
+
+
 def test_a_ratio_has_the_error_of_a_bootstrap_over_learners():
     random = np.random.default_rng(1)
     wholes = random.integers(1, 40, 300).astype(float)
@@ -176,7 +187,7 @@ def test_a_ratio_has_the_error_of_a_bootstrap_over_learners():
     found = ratio(parts, wholes)
     draws = random.integers(0, 300, (4000, 300))
     resampled = parts[draws].sum(axis=1) / wholes[draws].sum(axis=1)
-    assert found.mean == parts.sum() / wholes.sum()
+    assert found.mean == pytest.approx(parts.sum() / wholes.sum())
     assert found.error == pytest.approx(resampled.std(), rel=0.06)
 
 
@@ -243,9 +254,12 @@ def groups(gap, learners=200, seed=5):
     def group(rate):
         decisions = random.integers(5, 30, learners)
         withheld = decisions * np.clip(random.normal(rate, 0.05, learners), 0, 1)
-        return LearnerRows(decisions, withheld, decisions, decisions * 0.02, np.zeros((learners, 3), np.int32))
+        unlock = time_to_unlock(decisions, np.zeros((learners, 3), np.int32), 20)
+        rates = {"restriction_rate": ratio(withheld, decisions), "mastery_gain": ratio(decisions * 0.02, decisions)}
+        return rates | {"time_to_unlock": unlock}
 
-    return {"one": group(0.5), "two": group(0.5 + gap), "three": group(0.5)}
+    measured = {"one": group(0.5), "two": group(0.5 + gap), "three": group(0.5)}
+    return measured, dict.fromkeys(measured, learners)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +267,7 @@ def groups(gap, learners=200, seed=5):
     [(0.0, 200, "within"), (0.08, 200, "within"), (0.2, 200, "alarm"), (0.112, 5, "watch"), (0.2, 20, "alarm")],
 )
 def test_an_alarm_goes_off_beyond_the_bound_and_not_before(gap, learners, verdict):
-    found = equity.compare_groups(groups(gap, learners), 20, {"restriction_rate": 0.1, "mastery_gain": 0.01})["gaps"]
+    found = equity.compare_groups(*groups(gap, learners), {"restriction_rate": 0.1, "mastery_gain": 0.01})["gaps"]
     assert found["restriction_rate"]["verdict"] == verdict
     assert found["mastery_gain"]["verdict"] == "within"
     if gap > 0.1:
@@ -264,7 +278,7 @@ def test_false_alarms_at_the_bound_are_rare():
     """Two groups exactly as far apart as they may be: an alarm is a mistake, of one in forty at most."""
     alarms = 0
     for seed in range(300):
-        found = equity.compare_groups(groups(0.1, 60, seed), 20, {"restriction_rate": 0.1})["gaps"]["restriction_rate"]
+        found = equity.compare_groups(*groups(0.1, 60, seed), {"restriction_rate": 0.1})["gaps"]["restriction_rate"]
         alarms += found["verdict"] == "alarm"
     assert alarms <= 300 * 0.05
 
@@ -334,7 +348,7 @@ def test_sums_are_kept_per_learner_however_many_come(monitor):
         totals["answers"] += 1 + number % 3
     rows = monitor.learners.rows
     assert rows.answers.sum() == rows.decisions.sum() == totals["answers"]
-    assert rows.gained.sum() == pytest.approx(totals["gained"])
+    assert rows.gained.sum() / GAINS == pytest.approx(totals["gained"])
 
 
 def test_every_floor_stands_beside_what_sessions_reach(run_of):

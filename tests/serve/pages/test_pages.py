@@ -1,7 +1,9 @@
 """The pages as a browser asks for them: who sees what, what is refused, and that nothing is taken for markup."""
 
+import asyncio
 import hashlib
 import re
+from contextlib import asynccontextmanager
 from html import unescape
 
 import pytest
@@ -12,17 +14,18 @@ from mccpo.serve.monitor import Monitor
 from mccpo.serve.monitor.lesson_costs import Lesson
 from mccpo.serve.monitor.time_series import SPANS, TimeSeries
 from mccpo.serve.pages.app import STATIC
-from mccpo.serve.pages.visitors import COOKIE, LASTS, MOST_VISITS, Visitors
+from mccpo.serve.pages.visitors import COOKIE, LASTS, Visit, Visitors
 from mccpo.serve.policy import learner_state, load_release
 from mccpo.serve.problems import Forbidden, Unauthorised
+from mccpo.serve.record import Store
 
-from ..client import serving  # noqa: TID252 - shared by the folders of these tests
+from ..client import mentions, serving  # noqa: TID252 - shared by the folders of these tests
 
 NASTY = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "Robert'); DROP TABLE learner;--",
-    "{{ 7 * 7 }} ${7*7} <!-- ",
+    "{{ 7 * 7 }} ${7*7} <!--",
     "' OR '1'='1",
 )
 ADDRESSES = ("/pages/learners", "/pages/decisions", "/pages/decisions/new", "/pages/monitor", "/pages/monitor/numbers")
@@ -120,45 +123,67 @@ def test_a_cookie_is_no_key_of_the_api_nor_a_key_a_visit(keyed):
     assert keyed[0].as_(keyed[1]["admin"]).get("/pages/learners").status_code == 303
 
 
-def test_a_visit_ends_by_signing_out_by_time_and_with_its_key(tmp_path):
-    now = [0.0]
+@asynccontextmanager
+async def visiting(folder, keys, now):
+    """The visitors of two processes that share a store."""
+    stores = [Store(str(folder / "record.db")) for _ in range(2)]
+    for store in stores:
+        await store.open()
+    yield [Visitors(store, keys, clock=lambda: now[0]) for store in stores]
+    for store in stores:
+        await store.close()
+
+
+def test_a_visit_ends_by_signing_out_by_time_and_with_its_key_in_every_process(tmp_path):
+    now = [0]
     keys = KeyFile(tmp_path / "keys.json")
     key, text = keys.create("north", "teacher")
-    visitors = Visitors(keys, clock=lambda: now[0])
-    first, second = visitors.sign_in(text), visitors.sign_in(text)
-    visitors.sign_out(first)
-    with pytest.raises(Unauthorised):
-        visitors.visit(first)
-    assert visitors.visit(second).caller.key == key.id
-    now[0] = LASTS
-    with pytest.raises(Unauthorised):
-        visitors.visit(second)
-    third = visitors.sign_in(text)
-    keys.revoke(key.id)
-    with pytest.raises(Unauthorised):
-        visitors.visit(third)
-    for cookie in (None, "", "nonsense"):
-        with pytest.raises(Unauthorised):
-            visitors.visit(cookie)
+
+    async def story():
+        async with visiting(tmp_path, keys, now) as (visitors, other):
+            first, second = [(await visitors.sign_in(text))[0] for _ in range(2)]
+            assert (await other.visit(first)) == await visitors.visit(first)
+            await visitors.sign_out(first)
+            with pytest.raises(Unauthorised):
+                await other.visit(first)
+            assert (await other.visit(second)).caller.key == key.id
+            now[0] = LASTS * 1000
+            with pytest.raises(Unauthorised):
+                await other.visit(second)
+            third, _ = await visitors.sign_in(text)
+            keys.revoke(key.id)
+            with pytest.raises(Unauthorised):
+                await other.visit(third)
+            for cookie in (None, "", "nonsense"):
+                with pytest.raises(Unauthorised):
+                    await visitors.visit(cookie)
+
+    asyncio.run(story())
 
 
-def test_visits_are_bounded_and_each_has_a_token_of_its_own(tmp_path):
+def test_visits_are_bounded_and_each_has_a_token_of_its_own(tmp_path, monkeypatch):
+    now = [0]
+    monkeypatch.setattr("mccpo.serve.pages.visitors.MOST_VISITS", 4)
     keys = KeyFile(tmp_path / "keys.json")
     text = keys.create("north", "teacher")[1]
-    visitors = Visitors(keys)
-    cookies = [visitors.sign_in(text) for _ in range(3)]
-    assert len({visitors.visit(cookie).token for cookie in cookies}) == 3
-    for _ in range(MOST_VISITS):
-        last = visitors.sign_in(text)
-    with pytest.raises(Unauthorised):
-        visitors.visit(cookies[0])
-    assert visitors.visit(last)
+
+    async def story():
+        async with visiting(tmp_path, keys, now) as (visitors, _):
+            cookies = []
+            for _ in range(5):
+                now[0] += 1
+                cookies.append((await visitors.sign_in(text))[0])
+            assert len({(await visitors.visit(cookie)).token for cookie in cookies[1:]}) == 4
+            with pytest.raises(Unauthorised):
+                await visitors.visit(cookies[0])
+
+    asyncio.run(story())
 
 
 def test_without_keys_whoever_is_on_this_machine_is_in(api):
     assert api.get("/").headers["location"] == "/pages/learners"
     assert api.get("/pages/learners").status_code == 200
-    assert Visitors(None).visit(None).caller == EVERYONE
+    assert api.runner.run(api.app.state.visitors.visit(None)).caller == EVERYONE
     assert api.get("/pages/learners", headers={"Host": "evil.example"}).status_code == 403
     assert api.get("/pages/learners", headers={"X-Forwarded-For": "10.0.0.1"}).status_code == 403
 
@@ -292,7 +317,8 @@ def test_the_monitor_shows_groups_and_curves(api):
             decision = api.next(learner)["id"]
             api.post(f"/v1/decisions/{decision}/outcome", {"correct": True})
     text = api.get("/pages/monitor").text
-    assert "too little gain" in text.lower()
+    assert "too little progress" in text.lower()
+    assert not mentions(re.sub(r'data-plot="[^"]*"', "", text), "c2")  # a teacher need not know what the paper calls it
     curves = api.get("/pages/monitor/curves", params={"span": "day"}).json()
     assert len(curves["columns"]["time"]) == len(curves["columns"]["c4"]) > 0
     assert set(curves["budgets"]) == {"c2", "c3", "c4"}
@@ -398,7 +424,7 @@ def test_without_keys_a_form_needs_its_token_too(api):
 
 
 def test_a_token_is_compared_as_text():
-    visit = Visitors(None).visit(None)
+    visit = Visit(EVERYONE, "token")
     with pytest.raises(Forbidden):
         visit.check("größe")
     visit.check(visit.token)
@@ -442,3 +468,21 @@ def test_curves_agree_with_the_report(release):
     for cost in ("c2", "c3", "c4"):
         assert curves[cost] == pytest.approx([report["costs"][cost]["full"]])
     assert monitor.curves("hour", now=10**10)["time"] == []
+
+
+def test_pages_say_something_without_scripts_and_on_paper(api):
+    api.next(api.learner("Without scripts"))
+    learner = api.learner("Without scripts")
+    for path in ("learners", f"learners/{learner}", "decisions", "monitor"):
+        assert "<noscript>" in api.get(f"/pages/{path}").text
+    assert "@media print" in api.get("/pages/static/page.css").text
+
+
+def test_a_choice_leads_to_its_confirmation(api):
+    learner = api.learner("Confirmed")
+    page = api.get(f"/pages/learners/{learner}").text
+    token = re.search(r'name="token" value="([^"]+)"', page)[1]
+    form = {"token": token, "concept": "v0", "activity": "practice", "reason": "r", "teacher": "t"}
+    where = api("POST", f"/pages/learners/{learner}/override", data=form).headers["location"]
+    path, anchor = where.split("#")
+    assert f'id="{anchor}" role="status">Your choice is on record' in api.get(path).text

@@ -42,9 +42,7 @@ def check(release, standing, decision):
 
 @settings(max_examples=300)
 @given(methods, logits, standings, draws)
-def test_whatever_the_policy_says_a_ready_concept_is_served_and_the_certificate_holds(
-    diamonds, method, says, standing, uniform
-):
+def test_a_ready_concept_is_served_for_any_policy_output(diamonds, method, says, standing, uniform):
     release = replace(diamonds[method], network=Saying(says))
     decision = decide(release, standing, uniform)
     assert holds(release, standing, decision.concept)

@@ -12,7 +12,11 @@ from safetensors.numpy import load_file, save
 
 from mccpo.env import make
 from mccpo.errors import InputError
+from mccpo.exact import Values
+from mccpo.experiments.evaluate import preferred
+from mccpo.experiments.saved_policies import Policies, read_policies, write_policies
 from mccpo.files import canonical_json
+from mccpo.methods import METHODS, MethodSpec
 from mccpo.serve.policy.release import build_release, load_release
 
 PART = "part"
@@ -62,17 +66,41 @@ def test_tutors_are_served_by_their_parameters(run_of, name):
     assert (served.tutor.environment, served.tutor.action_names) == (name, env.action_names)
 
 
+def test_budgets_of_an_ensemble_are_in_the_units_of_what_the_tutor_believes(run_of):
+    env = make("prepared-ensemble", concepts=4, relative=[[0.5, 1.0, 2.0, 1.0], [1.5, 1.0, 0.5, 1.0]])
+    plain, found = load_release(run_of(make("prepared", concepts=4))), load_release(run_of(env))
+    assert found.learner.prior.tolist() == plain.learner.prior.tolist()
+    assert found.budgets == {
+        "c2": 0.5 * plain.budgets["c2"], "c3": plain.budgets["c3"], "c4": 2 * plain.budgets["c4"]
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
         ("tutor-15-goal", "it has 'basics', which the service does not know"),
         ("prepared-judge", "it has 'decay', which the service does not know"),
         ("random-curricula", "it has no 'curriculum'"),
+        ("tutor-15-answers", "it has 'sees', which the service does not know"),
     ],
 )
 def test_other_tutors_are_refused_with_the_reason(run_of, name, why):
     with pytest.raises(InputError, match=f"a policy of '{name}' cannot be served: {why}") as caught:
         load_release(run_of(make(name)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_policy_that_remembers_is_refused_in_one_line(tmp_path):
+    env = make("tutor-15-bkt", concepts=4)
+    network = METHODS["mc-cpo-recurrent"].build(env, {}).network(env)
+    spec = MethodSpec("mc-cpo-recurrent", masked=True, shared=True, constrained=True)
+    weights = np.full((1, network.size), 0.1, np.float32)
+    budgets = {"c2": 0.1, "c3": 1.0, "c4": 2.0}
+    anchor = Values(3.0, budgets, 4.0, 0.5, 0.0, 1.0, 0.01)
+    write_policies(tmp_path, [Policies(PART, env, spec, budgets, anchor, weights, 5)])
+    with pytest.raises(InputError, match="'mc-cpo-recurrent' remembers a learner's episode, which the serv") as caught:
+        load_release(tmp_path)
+    assert "serve a policy of another method, such as mc-cpo" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -134,6 +162,16 @@ def test_parts_methods_and_seeds_are_chosen_by_name(run_of):
     for seed in (2, -1):
         with pytest.raises(InputError, match="choose from 0 to 1"):
             load_release(folder, part="a", seed=seed)
+
+
+def test_without_a_method_the_only_one_that_is_held_to_budgets_is_meant(run_of):
+    folder = run_of(make("tutor-15"), "unconstrained", "mc-cpo-no-frontier", "post-hoc")
+    assert load_release(folder).method == "mc-cpo-no-frontier"
+    assert preferred(read_policies(folder)) == "mc-cpo-no-frontier"
+    several = run_of(make("tutor-15"), "mc-cpo-no-frontier", "mc-cpo-paper", "unconstrained")
+    assert preferred(read_policies(several)) == "mc-cpo"
+    with pytest.raises(InputError, match="no policy of the method 'mc-cpo'"):
+        load_release(several)
 
 
 def test_a_run_that_is_not_finished_is_not_served(folder):

@@ -10,6 +10,7 @@ from mccpo.errors import InputError
 from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.problems import Unavailable
 from mccpo.serve.record import Store, verify
+from mccpo.serve.record.chain import GENESIS
 from mccpo.serve.service import Next, Register, Service
 
 
@@ -124,7 +125,7 @@ def test_a_change_that_cannot_be_kept_is_not_made(tmp_path, three, monkeypatch):
     async def story():
         async with Service(Store(str(tmp_path / "record.db")), Releases(three[0])) as service:
             with monkeypatch.context() as patch:
-                patch.setattr(Store, "writing", full_disk)
+                patch.setattr(Store, "turn", full_disk)
                 with pytest.raises(Unavailable, match="disk full"):
                     await service.change_releases(lambda live: live.load(three[1]))
             assert service.release is three[0]
@@ -142,9 +143,71 @@ def test_changes_at_once_are_made_in_turn(tmp_path, three):
     assert asyncio.run(story()) == (three[2].version, three[1].version, None, 0.0)
 
 
+OLD = ("DELETE FROM event", f"UPDATE head SET number = 0, hash = '{GENESIS.hash}', at = 0, live = NULL")
+
+
 def test_a_record_from_before_the_live_set_was_kept_is_served(tmp_path, three):
+    """First in a table of its own, and before that nowhere."""
     url = tmp_path / "record.db"
-    served(url, three[0])
-    with sqlite3.connect(url) as connection:
-        connection.execute("DELETE FROM live")
-    assert served(url, three[0])[0] == (three[0].version, None, None, 0.0)
+
+    async def only_started():
+        async with Service(Store(str(url)), Releases(three[0])) as service:
+            await service.change_releases(lambda live: live.load(three[1]))
+
+    for kept in (None, (1, three[0].version, three[1].version, three[0].version, None, 0.0)):
+        asyncio.run(only_started())
+        with sqlite3.connect(url) as connection:
+            for statement in OLD:
+                connection.execute(statement)
+            if kept is not None:
+                connection.execute("INSERT INTO live VALUES (?, ?, ?, ?, ?, ?)", kept)
+        first, _ = served(url, three[0])
+        expected = (three[0].version, None) if kept is None else (three[1].version, three[0].version)
+        assert first == (*expected, None, 0.0)
+        url.unlink()
+
+
+def test_which_release_decides_is_on_the_chain_with_its_key(tmp_path, three):
+    key = {"id": "k1", "role": "operator", "label": "the run book"}
+
+    async def story():
+        async with Service(Store(str(tmp_path / "record.db")), Releases(three[0])) as service:
+            await service.change_releases(lambda live: live.load(three[1]), key=key)
+            await service.change_releases(lambda live: live.load(three[1]), key=key)  # it decides already
+            await service.change_releases(Releases.roll_back, what="rolled back", key=key)
+            return [one.event async for one in service.feed.replay()], await verify(service.store)
+
+    events, verdict = asyncio.run(story())
+    said = [(event.content["change"], event.content["current"]["version"], event.content["key"]) for event in events]
+    one, two = three[0].version, three[1].version
+    assert said == [("started", one, None), ("loaded", two, key), ("rolled back", one, key)]
+    assert {event.content["current"]["theta"] for event in events} == {three[0].theta}
+    assert verdict.wrong is None
+    assert [(use.sha256, use.since) for use in verdict.releases.values()] == [
+        (three[0].digest, 1),
+        (three[1].digest, 2),
+    ]
+    assert verdict.releases[two].key == key
+
+
+def test_a_looser_gate_must_be_confirmed(tmp_path, run_of):
+    strict, loose = (load_release(run_of(make("tutor-15", concepts=6, theta=theta))) for theta in (0.7, 0.3))
+    url = str(tmp_path / "record.db")
+
+    async def story():
+        async with Service(Store(url), Releases(strict)) as service:
+            with pytest.raises(InputError, match=r"θ = 0.3.*θ = 0.7.*lower_gate"):
+                await service.change_releases(lambda live: live.load(loose))
+            assert service.release.version == strict.version
+            await service.change_releases(lambda live: live.watch(loose))  # it only looks on
+            await service.change_releases(lambda live: live.load(loose), lower_gate=True)
+            await service.change_releases(lambda live: live.load(strict))
+            with pytest.raises(InputError, match="lower_gate"):
+                await service.change_releases(Releases.roll_back)
+        with pytest.raises(InputError, match="--lower-gate"):
+            async with Service(Store(url), Releases(loose)):
+                pass
+        async with Service(Store(url), Releases(loose), lower_gate=True) as service:
+            return service.release.version, (await verify(service.store)).wrong
+
+    assert asyncio.run(story()) == (loose.version, None)

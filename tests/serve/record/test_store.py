@@ -12,8 +12,9 @@ from sqlalchemy import text
 from mccpo.errors import InputError
 from mccpo.serve.record import rows, writes
 from mccpo.serve.record.chain import GENESIS, seal_event
+from mccpo.serve.record.engine import parse_url
 from mccpo.serve.record.schema import METADATA
-from mccpo.serve.record.store import Store, parse_url
+from mccpo.serve.record.store import Store
 
 
 async def _opened(url):

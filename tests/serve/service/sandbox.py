@@ -35,7 +35,9 @@ class Sandbox:
 
 
 async def event_kinds(service, learner=None):
-    return [one.event.kind async for one in service.feed.replay() if learner in (None, one.event.learner)]
+    """What happened to a learner, or to all."""
+    events = [one.event async for one in service.feed.replay()]
+    return [event.kind for event in events if event.learner and learner in (None, event.learner)]
 
 
 async def mastery_of(service, learner):

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from mccpo.env import make
-from mccpo.serve.api import app
+from mccpo.serve.api import Settings, app
 from mccpo.serve.policy import Releases, load_release
 from mccpo.serve.problems import Missing, Unavailable
 from mccpo.serve.record import Store
@@ -60,7 +60,7 @@ def test_labels_that_are_damaged_keep_nobody_from_being_registered_or_erased(tmp
         async with Service(Store(str(tmp_path / "record.db")), Releases(release)) as service:
             ada, bob = [(await service.register("t", Register(name, {"class": "1"}))).id for name in ("Ada", "Bob")]
             with sqlite3.connect(tmp_path / "record.db") as connection:
-                connection.execute("UPDATE learner SET labels = '{'")
+                connection.execute("UPDATE learner SET sealed = zeroblob(length(sealed))")
             again, other = await asyncio.gather(
                 service.register("t", Register("Ada", {"class": "2"})), service.register("t", Register("Cyd"))
             )
@@ -75,13 +75,15 @@ def test_labels_that_are_damaged_keep_nobody_from_being_registered_or_erased(tmp
 
 def test_a_release_that_is_damaged_fails_those_who_stand_in_it_only(tmp_path, release, run_of):
     other = load_release(run_of(make("tutor-15")), seed=1)
+    third = load_release(run_of(make("tutor-15"), "unconstrained"))
 
     async def story():
         async with Service(Store(str(tmp_path / "record.db")), Releases(release)) as service:
             ada = (await service.register("t", Register("Ada"))).id
             await service.change_releases(lambda live: live.load(other))
+            await service.change_releases(lambda live: live.load(third))
             bob = (await service.register("t", Register("Bob"))).id
-        async with Service(Store(str(tmp_path / "record.db")), Releases(other)) as service:
+        async with Service(Store(str(tmp_path / "record.db")), Releases(third)) as service:
             with sqlite3.connect(tmp_path / "record.db") as connection:
                 connection.execute("UPDATE release SET weights = x'00' WHERE version = ?", (release.version,))
             first, second = await asyncio.gather(
@@ -109,7 +111,7 @@ def test_tidying_goes_on_whatever_happens(release, tmp_path, monkeypatch, caplog
                 raise ValueError("a fault")
 
             monkeypatch.setattr(service, "tidy", fails)
-            async with asyncio.timeout(5), background(partial(app._tidy, service)):
+            async with asyncio.timeout(5), background(partial(app._tidy, service, Settings(keys=None))):
                 await often.wait()
 
     asyncio.run(story())

@@ -119,7 +119,7 @@ def test_statements_under_a_key_are_taken_once(api):
     assert len(outcomes(api)) == 1
 
 
-def test_statements_that_could_not_be_taken_are_taken_the_next_time_and_the_others_not_again(api, monkeypatch):
+def test_failed_statements_are_taken_when_sent_again(api, monkeypatch):
     for name in ("Ana", "Bo"):
         api.next(api.learner(name))
     body = [statement(True, "Ana"), statement(True, "Bo")]

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from mccpo.env import make
 from mccpo.errors import InputError
 from mccpo.serve.policy import load_release
 from mccpo.serve.problems import Conflict, Missing, Unprocessable
+from mccpo.serve.record import Store
 from mccpo.serve.service import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
 
 from .sandbox import DAY, MINUTE, event_kinds, mastery_after, mastery_of
@@ -155,7 +157,8 @@ def test_sessions(sqlite_sandbox):
             assert {one.concept: one.practised for one in anew.concepts} == carried
             ended = await service.end_session("t", EndSession(later.session))
             assert (ended.cause, ended.ended is not None) == ("asked", True)
-            assert await service.end_session("t", EndSession(later.session)) == ended
+            once_more = await service.end_session("t", EndSession(later.session))
+            assert once_more == replace(ended, number=None, hash=None)  # it had ended: no event was added
             assert (await service.end_session("t", EndSession(first.id))).cause == "timeout"
             other = await service.begin_session("t", BeginSession(learner))
             assert (await service.next("t", Next(learner))).session == other.id
@@ -166,6 +169,28 @@ def test_sessions(sqlite_sandbox):
             assert await service.tidy() == 0
             assert (await service.state("t", learner)).session is None
             assert (await service.end_session("t", EndSession(again.id))).cause == "timeout"
+
+    asyncio.run(story())
+
+
+def test_sessions_that_were_left_end_in_one_commit(sqlite_sandbox, monkeypatch):
+    commits = []
+    turn = Store.turn
+
+    def counted(store):
+        commits.append(store)
+        return turn(store)
+
+    async def story():
+        async with sqlite_sandbox() as service:
+            for name in range(12):
+                learner = (await service.register("t", Register(f"Ada {name}"))).id
+                await service.begin_session("t", BeginSession(learner))
+            sqlite_sandbox.clock.now += 31 * MINUTE
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, "turn", counted)
+                assert await service.tidy() == 12
+            assert len(commits) == 2  # the other drops old replies
 
     asyncio.run(story())
 

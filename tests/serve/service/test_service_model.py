@@ -60,7 +60,8 @@ class Model(RuleBasedStateMachine):
         self.known: dict[str, Learner] = {}
         self.names: dict[str, str] = {}
         self.lessons: dict[str, Lesson] = {}
-        shutil.copy(self.empty, self.folder.name)
+        for file in (self.empty, self.empty.with_suffix(".keyring")):
+            shutil.copy(file, self.folder.name)
         self._open()
 
     def _open(self):

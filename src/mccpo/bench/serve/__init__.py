@@ -1,5 +1,7 @@
 """How fast decisions are served: a load that ends by itself, beside a bare endpoint that inserts one row durably."""
 
+from mccpo.bench.serve.disturbance import measure_disturbances
 from mccpo.bench.serve.measurement import LEARNERS, measure
+from mccpo.bench.serve.processes import measure_processes
 
-__all__ = ["LEARNERS", "measure"]
+__all__ = ["LEARNERS", "measure", "measure_disturbances", "measure_processes"]

@@ -19,7 +19,7 @@ from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from mccpo.bench.serve.client import HOST
-from mccpo.serve.api import listen, run_app
+from mccpo.serve.api import listen, run_app, run_loop
 from mccpo.serve.record import engine_of, parse_url
 from mccpo.serve.service import background
 
@@ -106,4 +106,4 @@ async def _serve(url: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1]))
+    run_loop(_serve(sys.argv[1]))

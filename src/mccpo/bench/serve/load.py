@@ -76,13 +76,18 @@ async def enrol(port: int, learners: int, connections: int) -> tuple[Pupils, Tal
     tally = await drive(port, connections, register)
     if not ids:
         raise ConnectionError(f"no learner could be registered: {tally.errors[:1]}")
+    return await prepared(port, ids), tally
+
+
+async def prepared(port: int, ids: list[str]) -> Pupils:
+    """Learners who are registered, with what is needed to judge the decisions about them."""
     async with Connection(port) as connection:
         curriculum = json.loads((await connection.request("GET", "/v1/curriculum")).body)
         state = json.loads((await connection.request("GET", f"/v1/learners/{ids[0]}/state")).body)
     prerequisites = {entry["concept"]: entry["prerequisites"] for entry in curriculum["concepts"]}
     pupils = Pupils(prerequisites, state["theta"], {entry["concept"]: entry["mastery"] for entry in state["concepts"]})
     pupils.ids = ids
-    return pupils, tally
+    return pupils
 
 
 async def teach(port: int, connections: int, pupils: Pupils, learners: Sequence[str], pairs: int, seed: int) -> Tally:

@@ -7,17 +7,15 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mccpo.bench.serve.load import Pupils, Tally, enrol, insert, teach
-from mccpo.bench.serve.servers import POSTGRES, Server, database_in, postgres, serving
+from mccpo.bench.serve.servers import POSTGRES, Server, database_in, postgres, service_of, serving
 from mccpo.errors import InputError
-from mccpo.files import dump_json
-from mccpo.serve.access import FORMAT
 from mccpo.serve.record import Store, verify
 
 LEARNERS = 10_000
@@ -32,8 +30,13 @@ _BARE = {"bare": "/row", "grouped": "/grouped"}
 Note = Callable[[str], None]
 
 
-def measure(run: Path, note: Note, learners: int = LEARNERS) -> dict[str, Any]:
-    """Loads the service of a run's policy on SQLite and, where there is one, on PostgreSQL."""
+def measure(run: Path, note: Note, learners: int = LEARNERS, against: Path | None = None) -> dict[str, Any]:
+    """Loads the service of a run's policy on SQLite and, where there is one, on PostgreSQL.
+
+    `against` is another checkout of mccpo, whose service takes turns with this one.
+    """
+    if against is not None and not (against / "src/mccpo/cli/commands/serve.py").is_file():
+        raise InputError(f"--against is {against}, which is no checkout of mccpo", fix="name one: git worktree add …")
     if learners < CONNECTIONS:
         raise InputError(f"--learners is {learners}", fix=f"give at least {CONNECTIONS}, one for each connection")
     result: dict[str, Any] = {
@@ -46,41 +49,51 @@ def measure(run: Path, note: Note, learners: int = LEARNERS) -> dict[str, Any]:
         "databases": {},
     }
     with tempfile.TemporaryDirectory(prefix="mccpo-bench-") as folder:
-        urls = [f"sqlite:///{folder}/{name}.db" for name in ("served", "bare")]
-        result["databases"]["sqlite"] = _contest(run, urls, learners, lambda words: note(f"sqlite: {words}"))
+        urls = [f"sqlite:///{folder}/{name}.db" for name in ("served", "bare", "before")]
+        result["databases"]["sqlite"] = _contest(run, urls, learners, lambda words: note(f"sqlite: {words}"), against)
     with ExitStack() as stack:
         server = stack.enter_context(postgres())
         if server is None:
             result["databases"]["postgresql"] = {"missing": f"no server can be started, and {POSTGRES} names none"}
         else:
-            urls = [stack.enter_context(database_in(server)) for _ in range(2)]
+            urls = [stack.enter_context(database_in(server)) for _ in range(3)]
             result["databases"]["postgresql"] = _contest(
-                run, urls, learners, lambda words: note(f"postgresql: {words}")
+                run, urls, learners, lambda words: note(f"postgresql: {words}"), against
             )
     return result
 
 
-def _contest(run: Path, urls: list[str], learners: int, note: Note) -> dict[str, Any]:
+def _contest(run: Path, urls: list[str], learners: int, note: Note, against: Path | None = None) -> dict[str, Any]:
     """The service and the bare endpoints on databases of their own; then a restart, and a replay of the record."""
     tallies = {name: Tally() for name in ("served", *_BARE)}
     ratios: list[float] = []
-    with _service(run, urls[0]) as service, _bare(urls[1]) as bare:
+    before = _Before(run, urls[2], against) if against is not None else None
+    with _service(run, urls[0]) as service, _bare(urls[1]) as bare, before or nullcontext():
         pupils, enrolment = asyncio.run(enrol(service.port, learners, CONNECTIONS))
         note(f"registered {len(pupils.ids):,} learners in {enrolment.seconds:.1f} s")
+        if before is not None:
+            before.enrol(learners)
+        began = service.cpu_seconds
         for turn in range(ROUNDS):
+            if before is not None and turn % 2:
+                before.teach(turn, note)
             rounds = _round(turn, service, bare, pupils)
+            if before is not None and not turn % 2:
+                before.teach(turn, note)
             for name, tally in rounds.items():
                 tallies[name].add(tally)
             speeds = {name: len(tally.latencies) / tally.seconds for name, tally in rounds.items()}
             ratios.append(speeds["served"] / speeds["bare"])
             note(f"round {turn + 1}: " + ", ".join(f"{name} {speed:,.0f}/s" for name, speed in speeds.items()))
-        megabytes = service.peak_bytes / 1e6
+        megabytes, used = service.peak_bytes / 1e6, service.cpu_seconds - began
     with _service(run, urls[0]) as restarted:
         restart_seconds = restarted.start_seconds
     note("replaying the record")
     figures = {name: _figures(tally) for name, tally in tallies.items()}
+    figures["served"]["cpu_ms"] = 1000 * used / figures["served"]["requests"]
     measured = {
         **figures,
+        **({} if before is None else {"before": before.figures(), "to_before": before.ratios(figures["served"])}),
         **{f"to_{name}": _ratios(figures["served"], figures[name]) for name in _BARE},
         "round_ratios": ratios,
         "errors": (enrolment.errors + [error for tally in tallies.values() for error in tally.errors])[:20],
@@ -132,12 +145,42 @@ def _round(turn: int, service: Server, bare: Server, pupils: Pupils) -> dict[str
     return tallies
 
 
+class _Before:
+    """The service of another checkout, on a database of its own. Used as `with _Before(…) as before`."""
+
+    def __init__(self, run: Path, url: str, source: Path) -> None:
+        self._starting = service_of(run, url, source=source)
+        self._tally, self._used = Tally(), 0.0
+
+    def __enter__(self) -> Self:
+        self._server = self._starting.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._starting.__exit__(*error)
+
+    def enrol(self, learners: int) -> None:
+        self._pupils, _ = asyncio.run(enrol(self._server.port, learners, CONNECTIONS))
+
+    def teach(self, turn: int, note: Note) -> None:
+        began, share = self._server.cpu_seconds, self._pupils.ids[turn::ROUNDS]
+        tally = asyncio.run(teach(self._server.port, CONNECTIONS, self._pupils, share, PAIRS, turn))
+        self._tally.add(tally)
+        self._used += self._server.cpu_seconds - began
+        note(f"round {turn + 1}: before {len(tally.latencies) / tally.seconds:,.0f}/s")
+
+    def figures(self) -> dict[str, float]:
+        figures = _figures(self._tally)
+        return {**figures, "cpu_ms": 1000 * self._used / figures["requests"]}
+
+    def ratios(self, served: dict[str, float]) -> dict[str, float]:
+        """What is served in terms of before; `work` is how many requests take the processor time of one of before."""
+        figures = self.figures()
+        return {**_ratios(served, figures), "work": figures["cpu_ms"] / served["cpu_ms"]}
+
+
 def _service(run: Path, url: str) -> AbstractContextManager[Server]:
-    """`mccpo serve` as anybody starts it, with no keys and a rate that is not what is measured."""
-    keys = run / "no-keys.json"
-    keys.write_text(dump_json({"format": FORMAT, "keys": []}))
-    words = ("-m", "mccpo", "serve", str(run), "--database", url, "--port", "0", "--keys", str(keys), "--rate", "1e6")
-    return serving(*words, ready="/readyz")
+    return service_of(run, url)
 
 
 def _bare(url: str) -> AbstractContextManager[Server]:

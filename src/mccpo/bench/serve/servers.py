@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +36,15 @@ class Server(NamedTuple):
     start_seconds: float
 
     @property
+    def cpu_seconds(self) -> float:
+        """The time for which it has used a processor; 0 where the system does not tell."""
+        times = Path(f"/proc/{self.process.pid}/stat")
+        if not times.exists():
+            return 0.0
+        user, system = times.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def peak_bytes(self) -> int:
         """The most memory that it has held so far; where the system does not tell, what it holds now."""
         status = Path(f"/proc/{self.process.pid}/status")
@@ -46,13 +55,30 @@ class Server(NamedTuple):
         return int(shown.stdout) * 1024
 
 
+def service_of(run: Path, url: str, *flags: str, source: Path | None = None) -> AbstractContextManager[Server]:
+    """`mccpo serve` without keys, and with a rate that is not what is measured.
+
+    With `source` it is that of another checkout, which may be older than the flag --no-keys.
+    """
+    words = ("-m", "mccpo", "serve", str(run), "--database", url, "--port", "0", "--rate", "1e6", *flags)
+    path = None if source is None else str(source / "src")
+    older = source is not None and "no_keys" not in (source / "src/mccpo/cli/commands/serve.py").read_text()
+    return serving(*words, *(() if older else ("--no-keys",)), ready="/readyz", path=path)
+
+
 @contextmanager
-def serving(*arguments: str, ready: str) -> Iterator[Server]:
-    """Runs Python with these arguments as long as the block: a server that prints its address in its first line."""
+def serving(*arguments: str, ready: str, path: str | None = None) -> Iterator[Server]:
+    """Runs Python with these arguments as long as the block: a server that prints its address in its first line.
+
+    With `path` it imports from there first.
+    """
     began = time.perf_counter()
+    environment = os.environ if path is None else {**os.environ, "PYTHONPATH": path}
     with (
         tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=said, text=True) as process,
+        subprocess.Popen(
+            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=said, text=True, env=environment
+        ) as process,
     ):
         try:
             assert process.stdout is not None

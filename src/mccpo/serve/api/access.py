@@ -28,6 +28,15 @@ class Call(NamedTuple):
     def tenant(self) -> str:
         return self.caller.tenant
 
+    async def check_learner(self, learner: str) -> None:
+        """Refuses a learner of another class than the caller's, as if there were none."""
+        await self.service.check_class(self.tenant, learner, self.caller.classes)
+
+    def check_whole(self) -> None:
+        """Refuses what is about a tenant as a whole to whom sees only some classes."""
+        if self.caller.classes is not None:
+            raise Forbidden("this key is for some classes, and that is about all learners")
+
 
 def reads(right: Right) -> Callable[[Request], Awaitable[Call]]:
     """The dependency of a route that reads."""
@@ -57,9 +66,11 @@ def _call(request: Request, right: Right, key: str | None = None) -> Call:
 
 Looking: TypeAlias = Annotated[Call, Depends(reads("look"))]
 Auditing: TypeAlias = Annotated[Call, Depends(reads("audit"))]
-Exporting: TypeAlias = Annotated[Call, Depends(reads("erase"))]
-Managing: TypeAlias = Annotated[Call, Depends(reads("manage"))]
-Changing: TypeAlias = Annotated[Call, Depends(writes("manage"))]
+Exporting: TypeAlias = Annotated[Call, Depends(reads("privacy"))]
+Operating: TypeAlias = Annotated[Call, Depends(reads("operate"))]
+Releasing: TypeAlias = Annotated[Call, Depends(reads("release"))]
+Changing: TypeAlias = Annotated[Call, Depends(writes("release"))]
+KeyKeeping: TypeAlias = Annotated[Call, Depends(reads("keys"))]
 Teaching: TypeAlias = Annotated[Call, Depends(writes("teach"))]
 Overriding: TypeAlias = Annotated[Call, Depends(writes("override"))]
-Erasing: TypeAlias = Annotated[Call, Depends(writes("erase"))]
+Erasing: TypeAlias = Annotated[Call, Depends(writes("privacy"))]

@@ -55,6 +55,12 @@ class LearnerForm(Form):
     labels: Annotated[dict[Label, Label], Field(max_length=16)] = {}
 
 
+class LearnersForm(Form):
+    """Learners to be registered at once."""
+
+    learners: Annotated[list[LearnerForm], Field(min_length=1, max_length=500)]
+
+
 class OutcomeForm(Form):
     """How an activity went."""
 
@@ -73,19 +79,24 @@ class OverrideForm(Form):
 
 
 class ReleaseForm(Form):
-    """The policy of a run, in the folder of runs that the service was started with."""
+    """The policy of a run, in the folder of runs that the service was started with.
+
+    `lower_gate` confirms that it may open the gate earlier than the one that decides now.
+    """
 
     run: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$")]
     part: Name | None = None
     method: Name = "mc-cpo"
     seed: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     shadow: Annotated[float, Field(gt=0, le=1)] | None = None
+    lower_gate: bool = False
 
 
 class RollBackForm(Form):
     """The version of the release that is to decide again: the one before, whichever it is, where none is named."""
 
     to: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,128}$")] | None = None
+    lower_gate: bool = False
 
 
 class Waiting(BaseModel):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -13,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mccpo.serve.access.keys import EVERYONE, Caller, KeyFile
 from mccpo.serve.access.loopback import is_loopback
+from mccpo.serve.access.security_log import record, request_id
 from mccpo.serve.api.answers import refuse
 from mccpo.serve.api.rate_limits import RateLimit
 from mccpo.serve.api.settings import Settings
@@ -20,12 +24,21 @@ from mccpo.serve.monitor.prometheus import Metrics
 from mccpo.serve.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorised
 
 OPEN = frozenset({"/healthz", "/readyz", "/openapi.json"})
-"""What needs no key, and is not limited: it says nothing about anybody."""
+"""What needs no key: it says nothing about anybody. It has a limit of its own, so that nobody is kept from asking."""
 PAGES = "/pages"
 """Where the pages are. A browser shows no key with each request: they ask for their visitors themselves."""
+FAILED_AT_ONCE = 20
+"""Refused keys of one address before it has to wait."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_PASSED_ON = frozenset({"forwarded", "via", "x-real-ip"})
-"""Headers that a proxy adds, beside those that begin with `x-forwarded-`."""
+_PASSED_ON = re.compile(
+    r"via|cdn-loop|max-forwards|(cf|fly|fastly|ngrok|tailscale|x-envoy|x-amzn?|x-azure|x-arr|x-appengine)-.*"
+    r"|.*(forward|proxy|client-?ip|real-?ip|remote-?(ip|addr|user)|original-).*"
+)
+"""Headers that proxies add to what they pass on."""
+
+
+class _Flood(TooMany):
+    """More requests without a key that works than one address may send."""
 
 
 class Guard:
@@ -37,19 +50,27 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.limit = RateLimit(settings.rate, settings.burst)
+        self.failed_limit = RateLimit(settings.failed_rate, FAILED_AT_ONCE)
+        self.open_limit = RateLimit(settings.open_rate, max(1, int(2 * settings.open_rate)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         began, status = time.perf_counter(), 500
+        request = secrets.token_hex(8)
+        request_id.set(request)
+        scope.setdefault("state", {})["guard"] = self
 
         async def counted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 sent = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(header for header in _HEADERS if header[0] not in sent)]
+                added = [*_HEADERS, (b"x-request-id", request.encode())]
+                if scope["app"].state.draining:
+                    added.append(_CLOSING)
+                message["headers"] = [*message["headers"], *(header for header in added if header[0] not in sent)]
             await send(message)
 
         try:
@@ -62,6 +83,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = scope["client"][0] if scope.get("client") else "unknown"
         try:
+            self._check_length(headers)
             if _is_page(scope["path"]):
                 self._check_local(scope, headers, host)
                 self._limit(host)
@@ -69,11 +91,14 @@ class Guard:
                 caller = self._caller(scope, headers, host)
                 self._limit(caller.key or host)
                 scope.setdefault("state", {})["caller"] = caller
-            self._check_length(headers)
+            else:
+                self._check_flood(host, self.open_limit, "too many requests without a key came from this address")
         except Problem as problem:
+            if isinstance(problem, _Flood):  # refusing costs work as well: whoever asks on gets slow answers
+                await asyncio.sleep(self.settings.slow_seconds)
             await refuse(problem)(scope, receive, send)
             return
-        await self.app(scope, _bounded(receive, self.settings.most_bytes), send)
+        await self.app(scope, _bounded(receive, self.settings.most_bytes, self.settings.body_seconds), send)
 
     def _caller(self, scope: Scope, headers: Headers, host: str) -> Caller:
         keys = self._check_local(scope, headers, host)
@@ -82,9 +107,18 @@ class Guard:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         caller = keys.caller(key.strip()) if scheme.lower() == "bearer" else None
         if caller is None:
-            self._limit(host)
+            self.check_failed(host)
+            record("key refused", source=host, path=scope["path"])
             raise Unauthorised("send Authorization: Bearer KEY, with a key of `mccpo keys create` that is not revoked")
         return caller
+
+    def check_failed(self, host: str) -> None:
+        """Counts a key that was refused; refuses an address that has had too many."""
+        self._check_flood(host, self.failed_limit, "too many keys from this address were refused")
+
+    def _check_flood(self, host: str, limit: RateLimit, words: str) -> None:
+        if wait := limit.wait(host):
+            raise _Flood(words, retry_after=math.ceil(wait))
 
     def _check_local(self, scope: Scope, headers: Headers, host: str) -> KeyFile | None:
         """The keys that are asked for; without any, refuses whoever is not on this machine."""
@@ -92,10 +126,14 @@ class Guard:
         if keys is not None:
             return keys
         # A page of another site can make a browser call the loopback, but not under a name that is ours.
-        # A request that a proxy on this machine passes on does not come from this machine either.
-        passed_on = any(name in _PASSED_ON or name.startswith("x-forwarded-") for name in headers)
+        # A request that a proxy on this machine passes on does not come from this machine either: many proxies
+        # say so in a header, or speak HTTP/1.0, and a browser behind one names the site that it believes to be at.
+        passed_on = scope["http_version"] == "1.0" or any(map(_PASSED_ON.fullmatch, headers))
         if passed_on or not is_loopback(host) or not is_loopback(_name(headers.get("host", ""))):
             raise Forbidden("there are no keys, so that only the loopback is answered; `mccpo keys create` makes one")
+        for name in ("origin", "referer"):
+            if name in headers and urlsplit(headers[name])[:2] != ("http", headers["host"]):
+                raise Forbidden("a page of another site sent this")
         if scope["method"] not in _READS:
             check_origin(headers)  # nothing else distinguishes what a browser sends by itself from what its user means
         return None
@@ -105,6 +143,8 @@ class Guard:
             raise TooMany(f"at most {self.limit.rate:g} requests a second", retry_after=math.ceil(wait))
 
     def _check_length(self, headers: Headers) -> None:
+        if sum(len(name) + len(value) for name, value in headers.raw) > self.settings.most_header_bytes:
+            raise TooLarge(f"the headers have more than {self.settings.most_header_bytes:,} bytes")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self.settings.most_bytes:
             raise TooLarge(_too_large(self.settings.most_bytes))
@@ -120,17 +160,24 @@ def check_origin(headers: Headers) -> None:
         raise Forbidden("a page of another site sent this")
 
 
-def _bounded(receive: Receive, most: int) -> Callable[[], Awaitable[Message]]:
-    """Reads a body that does not say its length, as far as the limit."""
-    seen = 0
+def _bounded(receive: Receive, most: int, seconds: float) -> Callable[[], Awaitable[Message]]:
+    """Reads a body as far as the limit, and as long as it may take."""
+    seen, until, whole = 0, time.monotonic() + seconds, False
 
     async def bounded() -> Message:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, whole
+        if whole:  # what comes next is the end of the connection, whenever that is
+            return await receive()
+        try:
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"the body did not arrive within {seconds:g} seconds", _CLOSE) from None
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if seen > most:
-                raise HTTPException(TooLarge.status, _too_large(most))
+                raise HTTPException(TooLarge.status, _too_large(most), _CLOSE)
         return message
 
     return bounded
@@ -149,7 +196,9 @@ def _too_large(most: int) -> str:
     return f"the body has more than {most:,} bytes"
 
 
+_CLOSE = {"connection": "close"}
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
 )
+_CLOSING = (b"connection", b"close")

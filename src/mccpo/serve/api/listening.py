@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import uvicorn
+import uvloop
 
 from mccpo.errors import InputError
+from mccpo.serve.api.connections import DrainingServer, Limits, allow_connections, protocol_of
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -24,9 +28,34 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def run_app(app: Any, listener: socket.socket) -> None:
-    """Serves an application until the process is told to end; what is under way is answered first."""
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine to its end, as `asyncio.run` does, on a loop that takes less of the processor."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+async def run_app(
+    app: Any,
+    listener: socket.socket,
+    *,
+    limits: Limits | None = None,
+    drain_seconds: float = 0.0,
+    drain: Callable[[], None] = lambda: None,
+) -> None:
+    """Serves an application until the process is told to end; what is under way is answered first.
+
+    SIGTERM calls `drain`, and is followed after so many seconds.
+    """
+    limits = limits or Limits()
+    allow_connections(limits)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=10
+        app,
+        http=protocol_of(limits),
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=10,
     )
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await DrainingServer(config, drain_seconds, drain).serve(sockets=[listener])

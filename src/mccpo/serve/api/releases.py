@@ -9,7 +9,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from mccpo.errors import InputError
-from mccpo.serve.api.access import Call, Changing, Managing
+from mccpo.serve.access.security_log import record
+from mccpo.serve.api.access import Call, Changing, Releasing
 from mccpo.serve.api.answers import REFUSALS, answer
 from mccpo.serve.api.forms import ReleaseForm, RollBackForm
 from mccpo.serve.api.settings import Settings
@@ -17,19 +18,26 @@ from mccpo.serve.api.strict import StrictRoute
 from mccpo.serve.policy.release import load_release
 from mccpo.serve.policy.releases import Releases
 from mccpo.serve.problems import Unprocessable
-from mccpo.serve.service.replies import IdempotentRequest, idempotent_request
+from mccpo.serve.record.live_releases import ReleaseChange
+from mccpo.serve.service.replies import IdempotentRequest
 
 router = APIRouter(prefix="/v1/releases", tags=["releases"], route_class=StrictRoute, responses=REFUSALS)
 
 
 class ReleaseView(BaseModel):
-    """A policy version, with the hashes that certificates name."""
+    """A policy version, with what opens its gate, the hashes that certificates name, and that of all of it (`digest`).
+
+    `mccpo verify --release` takes the digest.
+    """
 
     version: str
     part: str
     method: str
     seed: int
+    theta: float
+    confidence: float | None
     sha256: dict[str, str]
+    digest: str
 
 
 class LiveView(BaseModel):
@@ -42,8 +50,9 @@ class LiveView(BaseModel):
 
 
 @router.get("", response_model=LiveView)
-async def live(call: Managing) -> Response:
+async def live(call: Releasing) -> Response:
     """Which releases are live."""
+    await call.service.refresh()
     return answer(call.service.releases.told())
 
 
@@ -53,24 +62,27 @@ async def load(form: ReleaseForm, request: Request, call: Changing) -> Response:
 
     It stays so after a restart, unless the service is then started with another run than the last time.
     """
-    repeatable = idempotent_request(call.tenant, call.key, ["load", form.model_dump()])
+    repeatable = call.service.replies.request(call.tenant, call.key, ["load", form.model_dump()])
     stored = await call.service.replies.stored_answer(repeatable)  # before the run is read, which may have changed
-    return answer(stored) if stored is not None else await _change(call, repeatable, await _loading(form, request))
+    if stored is not None:
+        return answer(stored)
+    what: ReleaseChange = "loaded" if form.shadow is None else "shadowed"
+    return await _change(call, repeatable, await _loading(form, request), what, form.lower_gate)
 
 
 @router.post("/roll-back", response_model=LiveView)
 async def roll_back(call: Changing, form: RollBackForm | None = None) -> Response:
     """Lets the release before decide again; `to` names it, so that asking twice does not lead back."""
-    to = None if form is None else form.to
-    repeatable = idempotent_request(call.tenant, call.key, ["roll back", to])
-    return await _change(call, repeatable, lambda live: live.roll_back(to))
+    asked = RollBackForm() if form is None else form
+    repeatable = call.service.replies.request(call.tenant, call.key, ["roll back", asked.model_dump()])
+    return await _change(call, repeatable, lambda live: live.roll_back(asked.to), "rolled back", asked.lower_gate)
 
 
 @router.delete("/shadow", response_model=LiveView)
 async def end_shadow(call: Changing) -> Response:
     """Lets nothing look on any more."""
-    repeatable = idempotent_request(call.tenant, call.key, ["end shadow"])
-    return await _change(call, repeatable, lambda live: live.watch(None))
+    repeatable = call.service.replies.request(call.tenant, call.key, ["end shadow"])
+    return await _change(call, repeatable, lambda live: live.watch(None), "shadow ended")
 
 
 async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], Releases]:
@@ -94,8 +106,17 @@ async def _loading(form: ReleaseForm, request: Request) -> Callable[[Releases], 
     return (lambda live: live.load(release)) if share is None else (lambda live: live.watch(release, share))
 
 
-async def _change(call: Call, request: IdempotentRequest | None, change: Callable[[Releases], Releases]) -> Response:
+async def _change(
+    call: Call,
+    request: IdempotentRequest | None,
+    change: Callable[[Releases], Releases],
+    what: ReleaseChange,
+    lower_gate: bool = False,
+) -> Response:
+    key = call.caller.signature
     try:
-        return answer(await call.service.change_releases(change, request))
+        live = await call.service.change_releases(change, request, what=what, key=key, lower_gate=lower_gate)
     except InputError as error:
         raise Unprocessable(str(error)) from error
+    record("released", call.caller, change=what, release=live["current"]["version"])
+    return answer(live)

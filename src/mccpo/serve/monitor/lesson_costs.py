@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccpo.serve.monitor.equity import ratio_of_sums
+from mccpo.serve.monitor.estimates import ratio_of_sums
 from mccpo.serve.monitor.mastered import MasteredConcepts
 from mccpo.serve.monitor.report import CostReport
 from mccpo.serve.monitor.spending import COSTS, REACHED, TRACKED, Ledger, Spending
@@ -36,45 +36,49 @@ class LessonCosts:
     """The costs of lessons, and the lessons whose price waits for their answers."""
 
     def __init__(self) -> None:
-        self._ledgers = {False: Ledger(), True: Ledger()}
-        self._mastered = MasteredConcepts()
-        self._unpriced: dict[str, Lesson] = {}
+        self.ledgers = {False: Ledger(), True: Ledger()}
+        self.mastered = MasteredConcepts()
+        self.unpriced: dict[str, Lesson] = {}
         self._unpriced_by_session: dict[str, list[str]] = {}
 
     def begin(self, decision: str, lesson: Lesson) -> Sums:
         """Prices a lesson, or lets it wait for its answer; returns what was spent."""
         release, state = lesson.release, lesson.state
         mastered = int((release.opening.mastered <= state.K).sum())
-        self._mastered.begin(lesson.session, mastered, last=state.t + 1 >= release.horizon)
+        self.mastered.begin(lesson.session, mastered, last=state.t + 1 >= release.horizon)
         if not lesson.release.tutor.realised:
             return self._spend(lesson, None)
-        self._unpriced[decision] = lesson
-        self._unpriced_by_session.setdefault(lesson.session, []).append(decision)
+        self.wait(decision, lesson)
         return {}
+
+    def wait(self, decision: str, lesson: Lesson) -> None:
+        """Lets a lesson wait for its answer."""
+        self.unpriced[decision] = lesson
+        self._unpriced_by_session.setdefault(lesson.session, []).append(decision)
 
     def answer(self, decision: str, gain: float) -> Sums:
         """Prices the lesson of a decision by the gain of its answer, if it has waited; returns what was spent."""
-        lesson = self._unpriced.pop(decision, None)
+        lesson = self.unpriced.pop(decision, None)
         return {} if lesson is None else self._spend(lesson, gain)
 
     def end_session(self, session: str) -> None:
         """Closes a session. Its lessons that still wait for an answer stay without a price."""
         for decision in self._unpriced_by_session.pop(session, ()):
-            self._unpriced.pop(decision, None)
-        self._mastered.end(session)
-        for ledger in self._ledgers.values():
+            self.unpriced.pop(decision, None)
+        self.mastered.end(session)
+        for ledger in self.ledgers.values():
             ledger.end(session)
 
     def report(self, release: Release) -> dict[str, CostReport]:
         """Each cost beside the budget of `release`, by its way of pricing."""
-        spending = self._ledgers[release.tutor.realised].total()
+        spending = self.ledgers[release.tutor.realised].total
         return {name: _beside(release, spending, name, release.budgets.get(name)) for name in COSTS}
 
     def floors(self, release: Release) -> dict[str, CostReport]:
         """What each floor of `release` is about, beside the floor."""
-        spending = self._ledgers[release.tutor.realised].total()
+        spending = self.ledgers[release.tutor.realised].total
         return {
-            name: self._mastered.report(floor) if name == "mastered" else _beside(release, spending, name, floor)
+            name: self.mastered.report(floor) if name == "mastered" else _beside(release, spending, name, floor)
             for name, floor in release.floors.items()
             if name in (*REACHED, "mastered")
         }
@@ -86,7 +90,7 @@ class LessonCosts:
         costs = {name: weight * getattr(priced, name) for name in COSTS}
         reached = (weight * priced.gain, weight * priced.reward, priced.gain)
         weights = np.where(np.array(TRACKED) == TOTAL, 1.0, weight)
-        self._ledgers[realised].spend(lesson.session, np.array([*costs.values(), *reached]), weights)
+        self.ledgers[realised].spend(lesson.session, np.array([*costs.values(), *reached]), weights)
         return {sum_name(name, realised): amount for name, amount in ({"weight": weight} | costs).items()}
 
 

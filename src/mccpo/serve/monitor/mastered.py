@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mccpo.serve.monitor.equity import Estimate
+from mccpo.serve.monitor.estimates import Estimate
 from mccpo.serve.monitor.report import CostReport
 
 
-class _Counts(NamedTuple):
+class Counts(NamedTuple):
     """A number of sessions, the sum of their counts, and that of the squares."""
 
     sessions: int = 0
     total: float = 0.0
     squares: float = 0.0
 
-    def with_session(self, count: int) -> _Counts:
-        return _Counts(self.sessions + 1, self.total + count, self.squares + count * count)
+    def with_session(self, count: int, sign: int = 1) -> Counts:
+        """With one more session, or with one less."""
+        return Counts(self.sessions + sign, self.total + sign * count, self.squares + sign * count * count)
 
     @property
     def mean(self) -> float | None:
@@ -34,30 +35,32 @@ class _Counts(NamedTuple):
 class MasteredConcepts:
     """What was mastered when the newest lesson of every session began; its answer may still add one.
 
-    A count does not grow at a pace, so that only sessions of the whole horizon are comparable with a floor.
+    A count does not grow at a pace, so that only sessions of the whole horizon are comparable with a floor. `all` and
+    `whole` count the sessions that are `open` too, as they are so far.
     """
 
     def __init__(self) -> None:
-        self._all, self._whole = _Counts(), _Counts()
-        self._open: dict[str, tuple[int, bool]] = {}
+        self.all, self.whole = Counts(), Counts()
+        self.open: dict[str, tuple[int, bool]] = {}
 
     def begin(self, session: str, count: int, *, last: bool) -> None:
         """A lesson begins with so many concepts mastered; `last` says that the horizon ends with it."""
-        self._open[session] = (count, last)
+        if session in self.open:
+            self._count(*self.open[session], -1)
+        self.open[session] = (count, last)
+        self._count(count, last, 1)
 
     def end(self, session: str) -> None:
         """A session is over."""
-        if (found := self._open.pop(session, None)) is not None:
-            count, whole = found
-            self._all = self._all.with_session(count)
-            self._whole = self._whole.with_session(count) if whole else self._whole
+        self.open.pop(session, None)
+
+    def _count(self, count: int, whole: bool, sign: int) -> None:
+        self.all = self.all.with_session(count, sign)
+        self.whole = self.whole.with_session(count, sign) if whole else self.whole
 
     def report(self, floor: float) -> CostReport:
         """The count beside the floor: of all sessions, and of those that lasted for the whole horizon."""
-        every, whole = self._all, self._whole
-        for count, ended in self._open.values():
-            every = every.with_session(count)
-            whole = whole.with_session(count) if ended else whole
+        every, whole = self.all, self.whole
         return {
             "session": every.mean,
             "full": whole.mean,

@@ -38,7 +38,7 @@ class Monitor:
         self.shadows: dict[str, ShadowRates] = {}
         self.series = TimeSeries()
         self.learners = LearnerTable(len(release.concepts))
-        self._costs = LessonCosts()
+        self.costs_of_lessons = LessonCosts()
 
     def add_learner(self, learner: str) -> None:
         """A learner comes; `set_labels` gives the labels."""
@@ -67,7 +67,7 @@ class Monitor:
             self.fallback.add(failed)
             self.deferral.add(deferred)
         counts = {"decisions": 1, "teacher": teacher, "failed": failed, "deferred": deferred}
-        self.series.add(at, **counts, **self._costs.begin(decision, lesson))
+        self.series.add(at, **counts, **self.costs_of_lessons.begin(decision, lesson))
         release = lesson.release
         self.learners.count_decision(learner, release.ready(lesson.state.K))
 
@@ -85,16 +85,20 @@ class Monitor:
         gain = after - before
         decoupled = correct and gain <= THRESHOLD
         self.decoupling.add(decoupled)
-        spent = self._costs.answer(decision, gain)
+        spent = self.costs_of_lessons.answer(decision, gain)
         self.series.add(at, answers=1, right=correct, decoupled=decoupled, gained=gain, **spent)
         self.learners.count_answer(learner, gain)
 
     def end_session(self, session: str) -> None:
         """A session is over."""
-        self._costs.end_session(session)
+        self.costs_of_lessons.end_session(session)
 
-    def report(self) -> TenantReport:
-        """What there is to see now."""
+    def prepare(self) -> None:
+        """Makes what a report with groups needs, which takes a while the first time."""
+        self.learners.prepare(self.release.horizon)
+
+    def report(self, *, groups: bool = True) -> TenantReport:
+        """What there is to see now; groups of learners are compared only with `groups`."""
         return {
             "learners": len(self.learners.labels),
             "decisions": {"total": sum(self.chosen_by.values()), **dict(sorted(self.chosen_by.items()))},
@@ -105,14 +109,14 @@ class Monitor:
             "decoupling": {"threshold": THRESHOLD, **self.decoupling.report()},
             "costs_on": "realised" if self.release.tutor.realised else "expected",
             "costs": self.costs(),
-            "floors": self._costs.floors(self.release),
-            "equity": self.equity(),
+            "floors": self.costs_of_lessons.floors(self.release),
+            "equity": self.equity() if groups else {},
             "labels_left_out": self.learners.labels_left_out,
         }
 
     def costs(self) -> dict[str, CostReport]:
         """Each cost beside its budget."""
-        return self._costs.report(self.release)
+        return self.costs_of_lessons.report(self.release)
 
     def equity(self) -> dict[str, EquityReport]:
         """For each label, the measures of its groups, and how far they lie apart."""

@@ -1,9 +1,13 @@
-"""The metrics for Prometheus: counts and times of requests, decisions, and the monitors' reports."""
+"""The metrics for Prometheus: of this process, which can be summed over processes, and of the record as a whole.
+
+What a process counts (requests, batches, events that it wrote, failures) adds up over all processes of a service. What
+the monitors report is about the record, and the same in each: take the largest, not the sum.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +20,7 @@ from mccpo.serve.monitor.report import MonitorReport, RateReport
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # The times at which counters were made would be as many series again, which nobody reads.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -30,6 +35,15 @@ class Metrics:
         self._seconds = Histogram(
             "mccpo_request_seconds", "Time to an answer.", ["route"], buckets=_BUCKETS, registry=self.registry
         )
+        self._batches = Histogram(
+            "mccpo_batch_requests", "Requests in one commit.", buckets=_SIZES, registry=self.registry
+        )
+        self._commits = Histogram(
+            "mccpo_commit_seconds", "Time of one commit, with all it carries.", buckets=_BUCKETS, registry=self.registry
+        )
+        self._written = Counter("mccpo_written_events", "Events that it wrote.", ["kind"], registry=self.registry)
+        self._failures = Counter("mccpo_database_errors", "Commits that failed.", registry=self.registry)
+        self._head = Gauge("mccpo_head", "The last event on record that it has written.", registry=self.registry)
         Gauge("mccpo_info", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(1)
         self.registry.register(_ReportCollector(reports))
 
@@ -37,6 +51,24 @@ class Metrics:
         """Counts a request. Routes are templates, so that ids never become names of metrics."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+
+    def watch_process(self, waiting: Callable[[], float], lag: Callable[[], float]) -> None:
+        """Adds what is read whenever the metrics are."""
+        queue = Gauge("mccpo_queue", "Requests that wait for a commit.", registry=self.registry)
+        queue.set_function(waiting)
+        behind = Gauge("mccpo_monitor_lag", "Events on record that the monitor has not seen.", registry=self.registry)
+        behind.set_function(lag)
+
+    def committed(self, requests: int, seconds: float, kinds: Sequence[str], head: int, *, failed: bool) -> None:
+        """Counts a batch of requests."""
+        if failed:
+            self._failures.inc()
+            return
+        self._batches.observe(requests)
+        self._commits.observe(seconds)
+        for kind in kinds:
+            self._written.labels(kind).inc()
+        self._head.set(head)
 
     def text(self) -> bytes:
         """All metrics, as Prometheus reads them."""

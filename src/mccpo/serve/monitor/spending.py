@@ -16,7 +16,7 @@ All but the last are discounted, as costs are."""
 TRACKED = (*COSTS, *REACHED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spending:
     """Sums over sessions of costs x, weights w and their products."""
 
@@ -27,51 +27,32 @@ class Spending:
     xw: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
     ww: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
 
-    def with_sessions(
-        self, costs: Float[np.ndarray, "sessions costs"], weights: Float[np.ndarray, "sessions costs"]
-    ) -> Spending:
-        """These sums with those of more sessions."""
-        return Spending(
-            self.sessions + len(weights),
-            self.x + costs.sum(axis=0),
-            self.w + weights.sum(axis=0),
-            self.xx + (costs * costs).sum(axis=0),
-            self.xw + (weights * costs).sum(axis=0),
-            self.ww + (weights * weights).sum(axis=0),
-        )
-
-
-@dataclass(slots=True)
-class _Session:
-    """A session that is open: its costs, and the sum of the weights of each."""
-
-    costs: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
-    weights: Float[np.ndarray, " costs"] = field(default_factory=lambda: np.zeros(len(TRACKED)))
-
 
 class Ledger:
-    """What sessions have cost so far, by one way of pricing lessons."""
+    """What sessions have cost so far, by one way of pricing lessons: `total` is kept as lessons are given.
+
+    `open` are the costs and weights of the sessions that may still cost more.
+    """
 
     def __init__(self) -> None:
-        self._ended = Spending()
-        self._open: dict[str, _Session] = {}
+        self.total = Spending()
+        self.open: dict[str, tuple[Float[np.ndarray, " costs"], Float[np.ndarray, " costs"]]] = {}
 
     def spend(self, session: str, costs: Float[np.ndarray, " costs"], weights: Float[np.ndarray, " costs"]) -> None:
         """A lesson of a session costs so much, each cost counted by its weight already."""
-        spent = self._open.setdefault(session, _Session())
-        spent.costs += costs
-        spent.weights += weights
+        total = self.total
+        if session not in self.open:
+            total.sessions += 1
+            self.open[session] = np.zeros(len(TRACKED)), np.zeros(len(TRACKED))
+        x, w = self.open[session]
+        more_x, more_w = x + costs, w + weights
+        total.x += costs
+        total.w += weights
+        total.xx += more_x * more_x - x * x
+        total.xw += more_x * more_w - x * w
+        total.ww += more_w * more_w - w * w
+        self.open[session] = more_x, more_w
 
     def end(self, session: str) -> None:
         """A session is over."""
-        if (spent := self._open.pop(session, None)) is not None:
-            self._ended = self._ended.with_sessions(spent.costs[None], spent.weights[None])
-
-    def total(self) -> Spending:
-        """The sums over all sessions, open ones so far."""
-        sessions = list(self._open.values())
-        costs, weights = (
-            np.array(rows).reshape(-1, len(TRACKED))
-            for rows in ([session.costs for session in sessions], [session.weights for session in sessions])
-        )
-        return self._ended.with_sessions(costs, weights)
+        self.open.pop(session, None)

@@ -38,14 +38,14 @@ class TimeSeries:
     """
 
     def __init__(self) -> None:
-        self._buckets: dict[str, deque[tuple[int, Sums]]] = {
+        self.by_span: dict[str, deque[tuple[int, Sums]]] = {
             name: deque(maxlen=span.buckets) for name, span in SPANS.items()
         }
 
     def add(self, at: int, **amounts: float) -> None:
         """Adds amounts at a time, which is never before that of the last call."""
         for name, span in SPANS.items():
-            buckets, begins = self._buckets[name], at - at % span.bucket
+            buckets, begins = self.by_span[name], at - at % span.bucket
             if not buckets or buckets[-1][0] != begins:
                 buckets.append((begins, {}))
             sums = buckets[-1][1]
@@ -55,7 +55,7 @@ class TimeSeries:
     def buckets(self, name: str, now: int) -> Iterator[tuple[int, Sums | None]]:
         """When each bucket of a span began, and its sums. A time in which nothing happened is one entry of None."""
         span, before = SPANS[name], None
-        for begins, sums in self._buckets[name]:
+        for begins, sums in self.by_span[name]:
             if begins <= now - span.bucket * span.buckets:
                 continue
             if before is not None and begins > before + span.bucket:

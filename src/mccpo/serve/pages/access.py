@@ -36,6 +36,15 @@ class View(NamedTuple):
     def tenant(self) -> str:
         return self.visit.caller.tenant
 
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes that the visitor may see; None for all."""
+        return self.visit.caller.classes
+
+    async def check_learner(self, learner: str) -> None:
+        """Refuses a learner of another class than the visitor's, as if there were none."""
+        await self.service.check_class(self.tenant, learner, self.classes)
+
     def show(self, template: str, status: int = 200, **content: Any) -> Response:
         """A page for this visitor."""
         return render(self.request, template, status, visit=self.visit, **content)
@@ -46,7 +55,7 @@ def viewing(right: Right) -> Callable[[Request], Awaitable[View]]:
 
     async def view(request: Request) -> View:
         state = request.app.state
-        visit = visitors_of(request).visit(request.cookies.get(COOKIE))
+        visit = await visitors_of(request).visit(request.cookies.get(COOKIE))
         if not visit.caller.may(right):
             raise Forbidden(f"a key with the role {visit.caller.role} has no right to {right}")
         return View(request, visit, state.service, state.watch)
@@ -83,9 +92,9 @@ class PageRoute(APIRoute):
             except Unauthorised:
                 return _to_sign_in(request)
             except Problem as problem:
-                return _refusal(request, problem)
+                return await _refusal(request, problem)
             except RequestValidationError:
-                return _refusal(request, Unprocessable("the address or the form is not one of these pages"))
+                return await _refusal(request, Unprocessable("the address or the form is not one of these pages"))
 
         return shown
 
@@ -103,10 +112,10 @@ def _to_sign_in(request: Request) -> Response:
     return RedirectResponse(where, 303)
 
 
-def _refusal(request: Request, problem: Problem) -> Response:
+async def _refusal(request: Request, problem: Problem) -> Response:
     try:
-        visit = visitors_of(request).visit(request.cookies.get(COOKIE))
-    except Unauthorised:
+        visit = await visitors_of(request).visit(request.cookies.get(COOKIE))
+    except Problem:  # nobody is signed in, or it cannot be known now
         visit = None
     return render(request, "problem.html", problem.status, visit=visit, problem=problem)
 

@@ -30,7 +30,7 @@ class Assets(StaticFiles):
 
 def add_pages(app: FastAPI, keys: KeyFile | None) -> None:
     """Adds the pages to the application of `create_app`."""
-    app.state.visitors = Visitors(keys)
+    app.state.visitors = Visitors(app.state.service.store, keys)
     app.mount(f"{PAGES}/static", Assets(directory=STATIC))
     for routes in (sign_in, learners, decisions, monitor):
         app.include_router(routes.router)

@@ -22,7 +22,7 @@ OpenIds = Annotated[list[Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 @router.get("/decisions")
 async def stream(view: Viewing, before: Annotated[int | None, Query(ge=0, le=MOST)] = None) -> Response:
     """The newest decisions, or those before a number; the newest go on by themselves."""
-    decisions = await view.service.latest_decisions(view.tenant, before=before, limit=ON_A_PAGE)
+    decisions = await view.service.latest_decisions(view.tenant, before=before, limit=ON_A_PAGE, classes=view.classes)
     return view.show(
         "decisions.html",
         decisions=decisions,
@@ -36,8 +36,8 @@ async def stream(view: Viewing, before: Annotated[int | None, Query(ge=0, le=MOS
 @router.get("/decisions/new")
 async def new(view: Viewing, after: Number = 0, open: OpenIds = []) -> Response:  # noqa: B006 - read only
     """What has happened since number `after`: new decisions, and outcomes of those that were `open`."""
-    decisions = await view.service.latest_decisions(view.tenant, after=after, limit=ON_A_PAGE)
-    shown = await view.service.decisions_by_id(view.tenant, open) if open else []
+    decisions = await view.service.latest_decisions(view.tenant, after=after, limit=ON_A_PAGE, classes=view.classes)
+    shown = await view.service.decisions_by_id(view.tenant, open, view.classes) if open else []
     answered = [decision for decision in shown if decision.outcome]
     if not decisions and not answered:
         return Response(status_code=204)
@@ -55,6 +55,7 @@ async def new(view: Viewing, after: Number = 0, open: OpenIds = []) -> Response:
 async def certificate(decision: Id, view: Viewing) -> Response:
     """A decision, and what it rests on."""
     taken = await view.service.decision(view.tenant, decision)
+    await view.check_learner(taken.learner)
     names = await _names(view, [taken])
     return view.show(
         "decision.html", one=taken, name=names.get(taken.learner), raw=json.dumps(taken.certificate, indent=2)

@@ -32,10 +32,15 @@ router = page_router()
 
 @router.get("/learners")
 async def roll(
-    view: Viewing, name: Annotated[str, Query(max_length=200)] = "", skip: Annotated[int, Query(ge=0, le=10**9)] = 0
+    view: Viewing,
+    name: Annotated[str, Query(max_length=200)] = "",
+    skip: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    of: Annotated[str, Query(max_length=64, alias="class")] = "",
 ) -> Response:
-    """The learners, the most recently active first."""
-    presences = await view.service.presences(view.tenant, name, skip=skip, limit=ON_A_PAGE + 1)
+    """The learners, the most recently active first; all of them, or those of a class."""
+    presences = await view.service.presences(
+        view.tenant, name, skip=skip, limit=ON_A_PAGE + 1, classes=_asked_classes(view, of)
+    )
     part = view.request.headers.get("hx-request") is not None
     return view.show(
         "roll.html" if part else "learners.html",
@@ -43,7 +48,9 @@ async def roll(
         more=skip + ON_A_PAGE if len(presences) > ON_A_PAGE else None,
         skip=skip,
         name=name,
+        of=of,
         **({} if part else await _deferred(view)),
+        classes=[] if part else await view.service.classes(view.tenant, view.classes),
     )
 
 
@@ -59,12 +66,14 @@ async def waiting(view: Viewing, seen: Annotated[str, Query(max_length=64)] = ""
 @router.get("/learners/{learner}")
 async def learner(learner: Id, view: Viewing, set: Annotated[str, Query(max_length=64)] = "") -> Response:
     """A learner in the curriculum; `set` is the decision that a teacher has just taken."""
+    await view.check_learner(learner)
     return await _page(view, learner, just_set=set)
 
 
 @router.get("/learners/{learner}/standing")
 async def moving_part(learner: Id, view: Viewing, seen: Annotated[str, Query(max_length=64)] = "") -> Response:
     """The part of the page that moves; nothing, while it is as it was `seen`."""
+    await view.check_learner(learner)
     content = await _state_content(view, learner)
     if content["seen"] == seen:
         return Response(status_code=204)
@@ -82,6 +91,7 @@ async def override(
     once: Field = "",
 ) -> Response:
     """A teacher's choice. The form shows again what was written, with what is missing or refused beside it."""
+    await view.check_learner(learner)
     words = reason.replace("\r\n", "\n").strip()
     given = {"concept": concept, "activity": activity, "reason": words, "teacher": teacher.strip()}
     try:
@@ -94,12 +104,19 @@ async def override(
         decision = await view.service.override(view.tenant, request, _once(once))
     except Unprocessable as problem:
         return await _page(view, learner, given=given, wrong={"concept": problem.detail})
-    return RedirectResponse(f"{PAGES}/learners/{learner}?set={decision.id}#now", 303)
+    return RedirectResponse(f"{PAGES}/learners/{learner}?set={decision.id}#set", 303)
+
+
+def _asked_classes(view: View, of: str) -> tuple[str, ...] | None:
+    """The classes to list: the one that is asked for, if the visitor may see it."""
+    if not of:
+        return view.classes
+    return (of,) if view.classes is None or of in view.classes else ()
 
 
 async def _deferred(view: View) -> dict[str, Any]:
     """The decisions that wait for a teacher, the oldest first."""
-    decisions = await view.service.deferred_decisions(view.tenant, limit=ON_A_PAGE + 1)
+    decisions = await view.service.deferred_decisions(view.tenant, limit=ON_A_PAGE + 1, classes=view.classes)
     names = await view.service.names(view.tenant, {decision.learner for decision in decisions})
     deferral = view.service.release.deferral
     return {
@@ -155,11 +172,13 @@ async def _state_content(view: View, learner: str) -> dict[str, Any]:
 
 
 def _concepts(state: StateView, prerequisites: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    states = {concept.concept: concept for concept in state.concepts}
     return [
         {
             "of": concept,
             "at": position,
             "status": status(concept, state.mastered),
+            "waits_for": [states[name] for name in concept.unmet],
             "prerequisites": list(prerequisites[concept.concept]),
         }
         for position, concept in enumerate(state.concepts, start=1)
@@ -178,7 +197,7 @@ def status(concept: ConceptState, mastered: float) -> str:
     """A concept in one word: locked, mastered, or ready to be learnt."""
     if not concept.ready:
         return "locked"
-    return "mastered" if concept.mastery >= mastered else "ready"
+    return "mastered" if concept.trusted >= mastered else "ready"
 
 
 def _once(token: str) -> str | None:

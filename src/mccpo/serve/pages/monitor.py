@@ -9,7 +9,10 @@ from fastapi import Query, Response
 
 from mccpo.serve.api.answers import answer
 from mccpo.serve.monitor.report import CostReport, EquityReport, EstimateReport
+from mccpo.serve.monitor.spending import COSTS
 from mccpo.serve.pages.access import View, Viewing, page_router
+from mccpo.serve.pages.next_steps import WORDS, next_steps
+from mccpo.serve.problems import Forbidden
 from mccpo.serve.service.service import wall_clock
 
 router = page_router()
@@ -40,17 +43,22 @@ async def numbers(view: Viewing) -> Response:
 @router.get("/monitor/curves")
 async def curves(view: Viewing, span: Span = "hour") -> Response:
     """The curves, as JSON, with the budgets of the costs."""
-    budgets = {name: cost["budget"] for name, cost in view.watch.report(view.tenant)["costs"].items()}
+    _content(view)
+    budgets = {name: view.service.release.budgets.get(name) for name in COSTS}
     columns = view.watch.curves(view.tenant, span, wall_clock())
     return answer({"columns": columns, "budgets": budgets})
 
 
 def _content(view: View) -> dict[str, Any]:
+    if view.classes is not None:
+        raise Forbidden("this key is for some classes, and the monitor is about all learners")
     report = view.watch.report(view.tenant)
     labels = {label: _measures(comparison) for label, comparison in report["equity"].items()}
     gaps = [(label, measure) for label, measures in labels.items() for measure in measures if measure["gap"]]
     return {
         "report": report,
+        "steps": next_steps(report),
+        "costs_and_floors": WORDS,
         "costs": {name: _cost(cost) for name, cost in report["costs"].items()},
         "floors": {name: _cost(floor) for name, floor in report["floors"].items()},
         "labels": labels,

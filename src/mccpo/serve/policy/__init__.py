@@ -1,7 +1,9 @@
 """What is served: a trained policy in NumPy, its gate, its decisions and their certificates."""
 
+from mccpo.serve.policy.decision import decide
 from mccpo.serve.policy.deferral import Deferral, DeferTo
+from mccpo.serve.policy.learner_state import initial_state
 from mccpo.serve.policy.release import Release, load_release
-from mccpo.serve.policy.releases import Releases
+from mccpo.serve.policy.releases import Releases, gate_text
 
-__all__ = ["DeferTo", "Deferral", "Release", "Releases", "load_release"]
+__all__ = ["DeferTo", "Deferral", "Release", "Releases", "decide", "gate_text", "initial_state", "load_release"]

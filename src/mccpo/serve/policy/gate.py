@@ -27,6 +27,19 @@ class Opening(NamedTuple):
         """The mastery from which a concept, as the only prerequisite of another, opens it."""
         return self.theta if self.confidence is None else self.confidence
 
+    def looser_than(self, other: Opening) -> bool:
+        """Whether there is a mastery at which this opens a gate that `other` keeps shut.
+
+        >>> Opening(0.3).looser_than(Opening(0.7)), Opening(0.7, confidence=0.9).looser_than(Opening(0.7))
+        (True, False)
+        """
+        if self.confidence is None:
+            return other.confidence is not None or self.theta < other.theta
+        if other.confidence is None:  # a chance of them all is at most that of each
+            return self.confidence < other.theta
+        less_doubt = any(self.doubt.get(name, 0.0) < doubt for name, doubt in other.doubt.items())
+        return self.confidence < other.confidence or less_doubt
+
 
 def holds(
     prerequisites: Mapping[str, Sequence[str]], opening: Opening, mastery: Mapping[str, float], concept: str
@@ -70,10 +83,20 @@ def chance(opening: Opening, mastery: Mapping[str, float], concepts: Iterable[st
     >>> round(chance(Opening(0.7), {"a": 0.9, "b": 0.8}, ["a", "b"]), 2)
     0.72
     """
-    return math.prod(_trusted(mastery[name], opening.doubt.get(name, 0.0)) for name in concepts)
+    return math.prod(_less_doubt(mastery[name], opening.doubt.get(name, 0.0)) for name in concepts)
 
 
-def _trusted(known: float, doubt: float) -> float:
+def trusted(opening: Opening, mastery: Mapping[str, float], concept: str) -> float:
+    """The mastery of a concept that the gate counts on: with a confidence, less its doubt.
+
+    >>> opening = Opening(0.7, confidence=0.95, doubt={"a": 0.9})
+    >>> round(trusted(opening, {"a": 0.99}, "a"), 3)
+    0.908
+    """
+    return mastery[concept] if opening.confidence is None else chance(opening, mastery, [concept])
+
+
+def _less_doubt(known: float, doubt: float) -> float:
     """The chance of mastery at odds·(1 − doubt); 0 where all of them are in doubt."""
     certain = 1 - doubt * known
     return (1 - doubt) * known / certain if certain > 0 else 0.0

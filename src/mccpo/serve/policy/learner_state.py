@@ -65,18 +65,22 @@ def initial_state(release: Release) -> LearnerState:
 def new_session(
     release: Release, state: LearnerState, away_seconds: float = 0.0, forgetting: float | None = None
 ) -> LearnerState:
-    """A new session, some time after the last.
+    """A new session, some time after the last; see `forget`."""
+    return LearnerState(forget(release, state, away_seconds, forgetting).K, state.practised)
+
+
+def forget(release: Release, state: LearnerState, away_seconds: float, forgetting: float | None) -> LearnerState:
+    """The state of a learner who was away for some time.
 
     `forgetting` is the half-life in seconds of what a learner knows above the model's start K0; with None nothing is
     forgotten. Mastery below K0 stays as it is: being away teaches nothing, and must not open a gate.
     """
     if forgetting is not None and not forgetting > 0:
         raise InputError(f"the half-life of forgetting is {forgetting}", fix="give seconds above 0")
-    K = state.K
-    if forgetting is not None and away_seconds > 0:
-        prior = release.learner.prior
-        K = np.minimum(K, prior + (K - prior) * 2.0 ** (-away_seconds / forgetting))
-    return LearnerState(K, state.practised)
+    if forgetting is None or away_seconds <= 0:
+        return state
+    prior = release.learner.prior
+    return state._replace(K=np.minimum(state.K, prior + (state.K - prior) * 2.0 ** (-away_seconds / forgetting)))
 
 
 def observe(

@@ -33,7 +33,7 @@ NEEDED = (
     *("novelty_span", "gamma", "horizon", *Prices._fields),
 )
 """The parameters of a tutor that serving it goes by."""
-NOT_NEEDED = ("concepts", "groups", "costs_on", "confidence", "doubt", "population")
+NOT_NEEDED = ("concepts", "groups", "costs_on", "confidence", "doubt", "population", "kinds", "shares", "relative")
 """What a tutor may have beside them: the size of its curriculum, whom it was trained with, and how costs were priced.
 
 An environment that has any other is not served: the service does not know what that does to what its policy sees.

@@ -22,7 +22,7 @@ from mccpo.curriculum import Curriculum, render_json
 from mccpo.errors import InputError
 from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
-from mccpo.policy import Activity, Filter, PolicyNetwork, Prices
+from mccpo.policy import Activity, Costs, Filter, PolicyNetwork, Prices
 from mccpo.runs import PolicyFile, StoredPolicies, naming, network_from_json, read_policy_file
 from mccpo.serve.policy.deferral import Deferral, read_deferral
 from mccpo.serve.policy.gate import Opening
@@ -75,6 +75,11 @@ class Release:
     weights: bytes
     floors: Mapping[str, float]
     deferral: Deferral | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, over everything; the version is how it begins."""
+        return _digest(self.description, self.weights)
 
     @property
     def curriculum(self) -> Curriculum:
@@ -188,7 +193,7 @@ def _description(stored: StoredPolicies, seed: int, ready: float | None, deferra
 
 def build_release(description: str, weights: bytes, *, version: str | None = None) -> Release:
     """The release of a description and weights; one of another version than was expected is refused."""
-    found = hashlib.sha256(description.encode() + b"\0" + weights).hexdigest()[:16]
+    found = _digest(description, weights)[:16]
     if version is not None and version != found:
         raise InputError(f"the release {version} has been changed: its content is that of {found}", fix=_AGAIN)
     try:
@@ -219,7 +224,7 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         network=served_network(shape, parameters),
         masked=method["masked"],
         rule=_RULES[method["filter"]],
-        budgets=_budgets(content["budgets"]),
+        budgets=_in_tutors_units(_budgets(content["budgets"]), content["parameters"]),
         sha256=Hashes(
             policy=_sha256(canonical_json(policy).encode() + b"\0" + weights),
             curriculum=sha256_json(json.loads(render_json(tutor.curriculum.to_raw()))),
@@ -235,7 +240,12 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
 def _check_policy(
     tutor: Tutor, content: Mapping[str, Any], network: PolicyNetwork, parameters: Float[np.ndarray, " parameters"]
 ) -> None:
-    """Refuses a policy that does not fit its environment, or whose weights are no numbers."""
+    """Refuses a policy that does not fit its environment, that remembers, or whose weights are no numbers."""
+    if network.remembers:
+        raise InputError(
+            f"a policy of '{content['method']['name']}' remembers a learner's episode, which the service does not keep",
+            fix="serve a policy of another method, such as mc-cpo",
+        )
     if list(tutor.action_names) != content["actions"]:
         raise InputError("its actions are others than those of its curriculum and activities", fix=_AGAIN)
     if (network.features, network.actions) != (tutor.layout.size, len(tutor.action_names)):
@@ -249,12 +259,11 @@ def _check_policy(
 def _chosen(file: PolicyFile, part: str | None, method: str | None) -> StoredPolicies:
     """The policies to serve: of the part that is named, or of the only one with the method.
 
-    Without a method, MC-CPO is meant, or the only one there is.
+    Without a method, MC-CPO is meant, or the only one there is, or the only one that was held to something.
     """
     parts = dict.fromkeys(stored.part for stored in file.policies)
     if method is None:
-        known = {stored.method_name for stored in file.policies}
-        method = next(iter(known)) if len(known) == 1 else "mc-cpo"
+        method = _preferred(file)
     having = {stored.part: stored for stored in file.policies if stored.method_name == method}
     if part is not None and part not in parts:
         raise InputError(f"there is no part {part!r}", fix=f"choose from {', '.join(parts)}")
@@ -266,11 +275,30 @@ def _chosen(file: PolicyFile, part: str | None, method: str | None) -> StoredPol
     return having[next(iter(having)) if part is None else part]
 
 
+def _preferred(file: PolicyFile) -> str:
+    """The method that is meant where none is named."""
+    held = {stored.method_name: stored.method.get("constrained") is True for stored in file.policies}
+    only = [name for name, constrained in held.items() if constrained or len(held) == 1]
+    return only[0] if "mc-cpo" not in held and len(only) == 1 else "mc-cpo"
+
+
 def _budgets(given: Mapping[str, Any]) -> dict[str, float]:
     for cost, budget in given.items():
         if isinstance(budget, bool) or not 0 <= budget < math.inf:
             raise InputError(f"its budget of {cost} is {budget}", fix=_AGAIN)
     return {cost: float(budget) for cost, budget in given.items()}
+
+
+def _in_tutors_units(budgets: dict[str, float], parameters: Mapping[str, Any]) -> dict[str, float]:
+    """Budgets of an ensemble of learners in the units of what the tutor believes, which is its first kind."""
+    if "relative" not in parameters:
+        return budgets
+    first = dict(zip(Costs._fields, parameters["relative"][0], strict=False))
+    return {cost: budget * first[cost] for cost, budget in budgets.items()}
+
+
+def _digest(description: str, weights: bytes) -> str:
+    return _sha256(description.encode() + b"\0" + weights)
 
 
 def _sha256(content: bytes) -> str:

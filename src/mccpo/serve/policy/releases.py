@@ -90,6 +90,24 @@ def check_compatible(current: Release, other: Release) -> None:
         raise InputError(f"the release {other.version} has other activities", fix="serve it with a database of its own")
 
 
+def check_gate(current: Release, other: Release, fix: str) -> None:
+    """Refuses a release that serves what the current one does not: whoever means it must say so."""
+    openings = [release.stricter or release.opening for release in (current, other)]
+    if openings[1].looser_than(openings[0]) or other.opening.looser_than(current.opening):
+        raise InputError(
+            f"the release {other.version} opens the gate at {gate_text(other)}, and {current.version}, which decides "
+            f"now, at {gate_text(current)}",
+            fix=fix,
+        )
+
+
+def gate_text(release: Release) -> str:
+    """What opens a release's gate, in words."""
+    opening = release.opening
+    text = f"θ = {opening.theta:g}" if opening.confidence is None else f"a confidence of {opening.confidence:g}"
+    return text if release.deferral is None else f"{text} (deferred below {release.deferral.below:g})"
+
+
 def look_on(
     shadow: Release, standing: LearnerState, uniform: float, served: Decision, *, timeout: float
 ) -> dict[str, Any]:
@@ -116,7 +134,9 @@ def look_on(
 
 def _told(release: Release) -> dict[str, Any]:
     names = ("version", "part", "method", "seed")
-    return {**{name: getattr(release, name) for name in names}, "sha256": release.sha256._asdict()}
+    gate = {"theta": release.theta, "confidence": release.opening.confidence}
+    hashes = {"sha256": release.sha256._asdict(), "digest": release.digest}
+    return {**{name: getattr(release, name) for name in names}, **gate, **hashes}
 
 
 def _is(one: Release | None, other: Release) -> bool:

@@ -12,6 +12,7 @@ decision   the policy, or its fallback, chose an activity; with its certificate
 override   a teacher chose one; with its certificate, and a commitment to the teacher's words, which are stored apart
 outcome    how the activity of a decision went, and what that did to mastery
 erasure    the learner's identity was erased
+release    which releases are live from here on, each with its hash and gate; of no tenant and no learner
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from mccpo.files import canonical_json, sha256_json
 
-EventKind: TypeAlias = Literal["learner", "labels", "session", "decision", "override", "outcome", "erasure"]
+EventKind: TypeAlias = Literal["learner", "labels", "session", "decision", "override", "outcome", "erasure", "release"]
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
+_WITHIN = frozenset({"activity", "statement", "key", "away", "forgetting"})
+"""What of an outcome is on record and not answered."""
 _ENVELOPE = ("number", "at", "kind", "tenant", "learner", "content")
 
 
@@ -123,7 +126,7 @@ def rfc3339(at: int) -> str:
 
 def outcome_fields(event: Event) -> dict[str, Any]:
     """What an event says about an outcome, as the service answers it."""
-    said = {name: value for name, value in event.content.items() if name not in ("activity", "statement", "key")}
+    said = {name: value for name, value in event.content.items() if name not in _WITHIN}
     return {"number": event.number, "learner": event.learner, "at": rfc3339(event.at), **said}
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import Table, func, select
+from sqlalchemy import Row, Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
 from mccpo.serve.record.chain import BrokenRecord, commitment, outcome_fields
+from mccpo.serve.record.keyring import KeyErasedError, Keyring
 from mccpo.serve.record.learner_history import LearnerHistory, same_history
 from mccpo.serve.record.reply_reference import ReplyReference
-from mccpo.serve.record.rows import DecisionRow, NoteRow, SessionRow
+from mccpo.serve.record.rows import DecisionRow, SessionRow
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, REPLY, SESSION, STANDING
 
 TABLES = (DECISION, SESSION, STANDING, LEARNER, NOTE, REPLY)
@@ -50,15 +51,31 @@ class ExpectedRows:
             getattr(self, entry.name).update(getattr(other, entry.name))
 
 
+@dataclass
+class NameCheck:
+    """By which names and words are read, if at all, and for how many learners they cannot be.
+
+    A key that is erased while no event says so is not held against the record: it may be a copy from before the
+    erasure.
+    """
+
+    keyring: Keyring | None
+    keys_erased: int = 0
+
+
 async def compare_tables(
-    connection: AsyncConnection, expected: ExpectedRows, releases: Mapping[str, Release], counts: dict[Table, int]
+    connection: AsyncConnection,
+    expected: ExpectedRows,
+    releases: Mapping[str, Release],
+    counts: dict[Table, int],
+    names: NameCheck,
 ) -> None:
     """Compares the stored rows of some learners with the expected ones; adds the stored rows to `counts`."""
     counts[DECISION] += await _check_rows(connection, DECISION, expected.decisions, DecisionRow._make, "decision")
     counts[SESSION] += await _check_rows(connection, SESSION, expected.sessions, SessionRow._make, "session")
     counts[STANDING] += await _check_histories(connection, expected.histories, releases)
-    counts[LEARNER] += await _check_identities(connection, expected)
-    counts[NOTE] += await _check_notes(connection, expected)
+    counts[LEARNER] += await _check_identities(connection, expected, names)
+    counts[NOTE] += await _check_notes(connection, expected, names)
     counts[REPLY] += await _check_replies(connection, expected)
 
 
@@ -111,27 +128,44 @@ async def _check_histories(
     return len(stored)
 
 
-async def _check_identities(connection: AsyncConnection, expected: ExpectedRows) -> int:
+async def _check_identities(connection: AsyncConnection, expected: ExpectedRows, names: NameCheck) -> int:
     """Checks that every learner either has the identity that the events commit to, or is erased."""
     stored = {row.id: row for row in await rows.select_rows(connection, LEARNER, "id", expected.registered)}
     for learner, (tenant, registered) in expected.registered.items():
         if learner not in stored:
             raise BrokenRecord(f"learner {learner}: is on record, and no longer kept")
-        try:
-            identity = rows.identity_from_row(stored[learner])
-        except (ValueError, TypeError) as error:
-            raise BrokenRecord(f"learner {learner}: the labels are damaged") from error
+        row = stored[learner]
         erased, _ = expected.erased.get(learner, (None, 0))
-        if (identity.tenant, identity.registered, identity.erased) != (tenant, registered, erased):
+        if (row.tenant, row.registered, row.erased) != (tenant, registered, erased):
             raise BrokenRecord(f"learner {learner}: is not registered or erased as the events say")
-        personal = (identity.name, identity.labels, identity.salt)
-        if erased is not None and personal != (None, None, None):
-            raise BrokenRecord(f"learner {learner}: is erased and still has a name or labels")
-        if erased is None and None in personal[:2]:
+        if erased is not None:
+            _check_erased(row, names)
+        elif row.sealed is None or row.name_hash is None:
             raise BrokenRecord(f"learner {learner}: has no name or labels, and was not erased")
-        if erased is None and identity.commitment != expected.identities.get(learner):
-            raise BrokenRecord(f"learner {learner}: name and labels are not those that the events seal")
+        elif names.keyring is not None:
+            _check_name(row, expected.identities.get(learner), names.keyring, names)
     return len(stored)
+
+
+def _check_erased(row: Row[Any], names: NameCheck) -> None:
+    if row.sealed is not None or row.name_hash is not None:
+        raise BrokenRecord(f"learner {row.id}: is erased and still has a name or labels")
+    if names.keyring is not None and row.slot is not None and names.keyring.has_key(row.id, row.slot):
+        raise BrokenRecord(f"learner {row.id}: is erased and still has a key")
+
+
+def _check_name(row: Row[Any], committed: str | None, keyring: Keyring, names: NameCheck) -> None:
+    try:
+        identity = rows.identity_from_row(row, keyring)
+    except KeyErasedError:
+        names.keys_erased += 1
+        return
+    except (ValueError, TypeError) as error:
+        raise BrokenRecord(f"learner {row.id}: name and labels are damaged ({error})") from error
+    if identity.labels is None:
+        raise BrokenRecord(f"learner {row.id}: has no name or labels, and was not erased")
+    if identity.commitment != committed:
+        raise BrokenRecord(f"learner {row.id}: name and labels are not those that the events seal")
 
 
 async def _check_replies(connection: AsyncConnection, expected: ExpectedRows) -> int:
@@ -163,16 +197,18 @@ async def _check_statement_reply(connection: AsyncConnection, answer: str) -> No
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise BrokenRecord("a reply to statements is not in the form of one") from error
     events = await rows.select_rows(connection, EVENT, "number", answered, EVENT.c.kind == "outcome")
-    recorded = {row.number: {**outcome_fields(rows.event_from_row(row)), "again": False} for row in events}
+    recorded = {row.number: {**outcome_fields(rows.event_from_row(row)), "hash": row.hash} for row in events}
     for number, outcome in answered.items():
-        if outcome | {"again": False} != recorded.get(number):
+        told = {name: value for name, value in outcome.items() if name != "again"}
+        expected = recorded.get(number, {})
+        if told not in (expected, {name: expected[name] for name in expected if name != "hash"}):  # old ones had none
             raise BrokenRecord(f"event {number}: a reply to statements tells its outcome otherwise")
 
 
-async def _check_notes(connection: AsyncConnection, expected: ExpectedRows) -> int:
+async def _check_notes(connection: AsyncConnection, expected: ExpectedRows, names: NameCheck) -> int:
     """Checks that a teacher's words are those that the event commits to, until the learner is erased."""
-    note_rows = await rows.select_rows(connection, NOTE, "number", expected.words)
-    notes = {row.number: NoteRow._make(row) for row in note_rows}
+    notes = {row.number: row for row in await rows.select_rows(connection, NOTE, "number", expected.words)}
+    slots = await rows.slots_of(connection, {note.learner for note in notes.values()})
     for number, (learner, committed) in expected.words.items():
         note = notes.get(number)
         if note is None and learner not in expected.erased:
@@ -181,6 +217,19 @@ async def _check_notes(connection: AsyncConnection, expected: ExpectedRows) -> i
             continue
         if learner in expected.erased:
             raise BrokenRecord(f"event {number}: words about an erased learner are still there")
-        if (learner, committed) != (note.learner, commitment(note.salt, note.teacher, note.reason)):
+        if note.learner != learner or not _are_words(note, slots.get(learner), committed, names.keyring):
             raise BrokenRecord(f"event {number}: the teacher's words are not those that it seals")
     return len(notes)
+
+
+def _are_words(row: Row[Any], slot: int | None, committed: str, keyring: Keyring | None) -> bool:
+    """Whether a note holds the words that an event commits to, as far as they can be read."""
+    if keyring is None:
+        return True
+    try:
+        note = rows.note_from_row(row, -1 if slot is None else slot, keyring)
+    except KeyErasedError:
+        return True
+    except (ValueError, TypeError, OSError):
+        return False
+    return commitment(note.salt, note.teacher, note.reason) == committed

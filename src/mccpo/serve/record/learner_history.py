@@ -25,8 +25,11 @@ class LearnerHistory(NamedTuple):
     """A learner as of the last event about them.
 
     - `release`: the version that the state refers to; `state`: mastery, counts, and the clock of the session.
-    - `session`: the open one; `began`: when the last one did; `active`: the time of the learner's last event.
+    - `session`: the open one; `began`: when the last one did.
+    - `active`: when the learner was last heard of, which is when `state` was last known to be right. What was forgotten
+      since then is not in it yet: `forgotten` says what is known later.
     - `decision`: the one of this session that waits for its outcome.
+    - `draws`: the decisions that were drawn since the learner's last answer or a teacher's choice.
     """
 
     learner: str
@@ -38,6 +41,7 @@ class LearnerHistory(NamedTuple):
     active: int
     decision: str | None
     erased: bool = False
+    draws: int = 0
 
 
 def apply_event(history: LearnerHistory | None, event: Event, releases: Mapping[str, Release]) -> LearnerHistory:
@@ -72,6 +76,8 @@ def apply_event(history: LearnerHistory | None, event: Event, releases: Mapping[
             return _answered(history, event, _release(releases, history.release))
         case "erasure":
             return history._replace(session=None, decision=None, erased=True)
+        case "release":
+            raise BrokenRecord("is about a learner, and says which releases are live")
 
 
 def same_history(first: LearnerHistory, second: LearnerHistory, tolerance: float = 1e-12) -> bool:
@@ -99,8 +105,7 @@ def _session(history: LearnerHistory, event: Event, releases: Mapping[str, Relea
         return history._replace(session=None, decision=None)
     if content["change"] != "began" or history.session is not None:
         raise BrokenRecord("begins a session while another is open")
-    if content["away"] != (event.at - history.active) / 1000:
-        raise BrokenRecord("counts another time away than that since the learner was last heard of")
+    _check_away(history, event)
     release = _release(releases, content["release"])
     state = learner_state.new_session(release, history.state, content["away"], content["forgetting"])
     return history._replace(
@@ -116,7 +121,23 @@ def _decided(history: LearnerHistory, event: Event, release: Release) -> Learner
     state = learner_state.after_decision(
         release, history.state, release.action(content["concept"], content["activity"])
     )
-    return history._replace(release=release.version, state=state, decision=content["decision"], active=event.at)
+    return history._replace(
+        release=release.version,
+        state=state,
+        decision=content["decision"],
+        active=event.at,
+        draws=_draws(history, event),
+    )
+
+
+def _draws(history: LearnerHistory, event: Event) -> int:
+    """How many draws there were without an answer, this decision among them; events of old records do not say."""
+    redraw = event.content.get("redraw")
+    if event.kind == "override" or redraw is None:
+        return 0
+    if redraw != history.draws:
+        raise BrokenRecord(f"says that {redraw} draws before it had no answer, and {history.draws} had none")
+    return history.draws + 1
 
 
 def _check_superseded(history: LearnerHistory, event: Event, release: Release) -> None:
@@ -140,16 +161,38 @@ def open_decision_concept(history: LearnerHistory, release: Release) -> str:
 
 def _answered(history: LearnerHistory, event: Event, release: Release) -> LearnerHistory:
     content = event.content
-    concept, state = content["concept"], history.state
+    concept = content["concept"]
     if content["counted"] is content["late"]:
         raise BrokenRecord("counts although it came too late, or does not although it did not")
+    old = "away" not in content  # an outcome of an old record: it kept what is known from being forgotten
+    if not old:
+        _check_away(history, event)
+    before = history if old else forgotten(history, release, content["away"], content["forgetting"])
+    after = before
     if content["counted"]:
-        state = learner_state.after_outcome(release, state, concept, content["correct"], content["activity"])
-    still_open = None if content["decision"] == history.decision else history.decision
-    after = history._replace(state=state, decision=still_open, active=event.at)
-    _check_mastery(concept, content["before"], mastery_of(history, release, concept))
+        state = learner_state.after_outcome(release, before.state, concept, content["correct"], content["activity"])
+        after = before._replace(state=state)
+    _check_mastery(concept, content["before"], mastery_of(before, release, concept))
     _check_mastery(concept, content["after"], mastery_of(after, release, concept))
-    return after
+    still_open = None if content["decision"] == history.decision else history.decision
+    if not (old or content["counted"]):  # what does not count changes nothing of what is known, and since when
+        return history._replace(decision=still_open)
+    return after._replace(decision=still_open, active=event.at, draws=0)
+
+
+def away_seconds(history: LearnerHistory, at: int) -> float:
+    """The seconds by which a learner has been away from any session at a time; 0 in a session."""
+    return 0.0 if history.session is not None else (at - history.active) / 1000
+
+
+def forgotten(history: LearnerHistory, release: Release, away: float, forgetting: float | None) -> LearnerHistory:
+    """A history after some seconds away."""
+    return history._replace(state=learner_state.forget(release, history.state, away, forgetting))
+
+
+def _check_away(history: LearnerHistory, event: Event) -> None:
+    if event.content["away"] != away_seconds(history, event.at):
+        raise BrokenRecord("counts another time away than that since the learner was last heard of")
 
 
 def mastery_of(history: LearnerHistory, release: Release, concept: str) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import unicodedata
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,14 @@ from mccpo.files import canonical_json
 from mccpo.serve.policy.learner_state import LearnerState
 from mccpo.serve.policy.release import Release, build_release
 from mccpo.serve.record.chain import Event, commitment, parse_event
+from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
-from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, RELEASE
+from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, RELEASE
 
+CLASS = "class"
+"""The label that says which class a learner is in."""
+IDENTITY = "identity"
+"""What name, labels and salt are sealed as."""
 CHUNK = 500
 """Rows or ids in one statement; databases limit how many they accept."""
 
@@ -25,6 +31,7 @@ class Identity(NamedTuple):
     """Who a learner is, by the tenant's own name; name and labels are None once erased.
 
     `salt` belongs to the commitment to name and labels in the events. It is erased with them; old records have none.
+    `slot` is where the learner's key is in the keyring; None for one who is not written yet.
     """
 
     id: str
@@ -34,6 +41,7 @@ class Identity(NamedTuple):
     registered: int
     erased: int | None = None
     salt: str | None = None
+    slot: int | None = None
 
     @property
     def commitment(self) -> str | None:
@@ -115,9 +123,63 @@ async def select_rows(
     return await _select_in_chunks(connection, table, table.c[column], values, *conditions)
 
 
-async def learners_named(connection: AsyncConnection, names: Collection[tuple[str, str]]) -> list[Row[Any]]:
-    """The rows of the learners of (tenant, name)."""
-    return await _select_in_chunks(connection, LEARNER, tuple_(LEARNER.c.tenant, LEARNER.c.name), names)
+async def learners_named(
+    connection: AsyncConnection, keyring: Keyring, names: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Row[Any]]:
+    """The rows of the learners of (tenant, name), as far as there are any.
+
+    Names in other code points or with spaces around them are the same; old records may hold one as it was given.
+    """
+    wanted = {each: _name_hashes(keyring, *each) for each in names}
+    hashes = {(tenant, hash) for (tenant, _), both in wanted.items() for hash in both}
+    column = tuple_(LEARNER.c.tenant, LEARNER.c.name_hash)
+    found = {(row.tenant, row.name_hash): row for row in await _select_in_chunks(connection, LEARNER, column, hashes)}
+    matching = {
+        each: [found[each[0], hash] for hash in both if (each[0], hash) in found] for each, both in wanted.items()
+    }
+    return {each: theirs[0] for each, theirs in matching.items() if theirs}
+
+
+def normal_name(name: str) -> str:
+    """A name as it is compared and stored: in composed characters (NFC), without spaces around it.
+
+    >>> normal_name(" Zoe\u0308 ") == "Zo\xeb"
+    True
+    """
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def _name_hashes(keyring: Keyring, tenant: str, name: str) -> list[str]:
+    return [name_hash(keyring, tenant, each) for each in dict.fromkeys((name, normal_name(name)))]
+
+
+def class_hash(keyring: Keyring, tenant: str, of: str | None) -> str | None:
+    """What the database has of a class, to ask for its learners by."""
+    return None if of is None else keyring.keyed_hash(CLASS, tenant, normal_name(of))
+
+
+def name_hash(keyring: Keyring, tenant: str, name: str) -> str:
+    """What the database has of a name, to find it by."""
+    return keyring.keyed_hash("name", tenant, name)
+
+
+async def read_notes(
+    connection: AsyncConnection, keyring: Keyring, column: str, values: Collection[Any]
+) -> list[NoteRow]:
+    """The notes whose column has one of the values; those that cannot be read are left out."""
+    notes = await select_rows(connection, NOTE, column, values)
+    slots = await slots_of(connection, {row.learner for row in notes})
+    readable = []
+    for row in notes:
+        with suppress(ValueError, TypeError, LookupError):
+            readable.append(note_from_row(row, slots[row.learner], keyring))
+    return readable
+
+
+async def slots_of(connection: AsyncConnection, learners: Collection[str]) -> dict[str, int]:
+    """Where the keys of learners are in the keyring."""
+    matching = await select_rows(connection, LEARNER, "id", learners, LEARNER.c.slot.is_not(None))
+    return {row.id: row.slot for row in matching}
 
 
 async def decisions_by_statement(
@@ -153,6 +215,12 @@ async def events_after(
         number = chunk[-1].number
 
 
+async def learners_between(connection: AsyncConnection, after: int, last: int) -> Sequence[str]:
+    """The learners whom the events after a number are about, up to another."""
+    query = select(EVENT.c.learner).where(EVENT.c.number > after, EVENT.c.number <= last).distinct()
+    return (await connection.execute(query)).scalars().all()
+
+
 async def release_versions(connection: AsyncConnection) -> Sequence[str]:
     """The versions of all releases on record."""
     return (await connection.execute(select(RELEASE.c.version))).scalars().all()
@@ -164,10 +232,27 @@ async def read_releases(connection: AsyncConnection, versions: Collection[str]) 
     return {row.version: build_release(row.description, row.weights, version=row.version) for row in rows}
 
 
-def identity_from_row(row: Row[Any]) -> Identity:
-    """Who a learner is; ValueError or TypeError if the labels are damaged."""
-    labels = None if row.labels is None else json.loads(row.labels)
-    return Identity(row.id, row.tenant, row.name, labels, row.registered, row.erased, row.salt)
+def identity_from_row(row: Row[Any], keyring: Keyring) -> Identity:
+    """Who a learner is; ValueError or TypeError if that is damaged, or its key is gone."""
+    name = labels = salt = None
+    if row.sealed is not None:
+        name, labels, salt = keyring.unseal(row.id, row.slot, IDENTITY, row.sealed)
+        if row.name_hash != name_hash(keyring, row.tenant, name):
+            raise ValueError("is found by another name")
+        if row.class_hash != class_hash(keyring, row.tenant, labels.get(CLASS)):
+            raise ValueError("is found in another class")
+    return Identity(row.id, row.tenant, name, labels, row.registered, row.erased, salt, row.slot)
+
+
+def note_from_row(row: Row[Any], slot: int, keyring: Keyring) -> NoteRow:
+    """A teacher's words; ValueError or TypeError if they are damaged, or their key is gone."""
+    teacher, reason, salt = keyring.unseal(row.learner, slot, note_name(row.number), row.sealed)
+    return NoteRow(row.number, row.learner, teacher, reason, salt)
+
+
+def note_name(number: int) -> str:
+    """What a note is sealed as: it cannot be read as that of another override."""
+    return f"note {number}"
 
 
 def event_from_row(row: Row[Any]) -> Event:
@@ -194,5 +279,14 @@ def history_from_row(row: Row[Any], actions: int) -> LearnerHistory:
     if not all(isinstance(number, int) for number in (state.t, state.last or 0, row.began, row.active)):
         raise TypeError("a number is none")
     return LearnerHistory(
-        row.learner, row.tenant, row.release, state, row.session, row.began, row.active, row.decision, row.erased
+        row.learner,
+        row.tenant,
+        row.release,
+        state,
+        row.session,
+        row.began,
+        row.active,
+        row.decision,
+        row.erased,
+        row.draws,
     )

@@ -1,8 +1,9 @@
 """The tables of the record. `migrations/` makes them; a test holds the two together.
 
 Identities and words about learners are in tables of their own (`learner`, `note`), so that they can be erased and the
-chain of events still holds. `standing`, `decision` and `head` can be rebuilt from the events: they are what the
-service reads instead of replaying, and what `verify` compares with the replay.
+chain of events still holds. They are sealed with the keys of their learners, which are in the keyring. `standing`,
+`decision` and `head` can be rebuilt from the events: they are what the service reads instead of replaying, and what
+`verify` compares with the replay.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ RELEASE = Table(
     Column("weights", LargeBinary, nullable=False),
 )
 
+# Which releases were live, in records from before events said so: read once, when the first such event is written.
 LIVE = Table(
     "live",
     METADATA,
@@ -62,6 +64,26 @@ HEAD = Table(
     Column("number", BigInteger, nullable=False),
     Column("hash", String(64), nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("live", BigInteger),  # the number of the last event that says which releases are live
+    Column("keyring", String(32), nullable=False),  # the id of the keyring that names are sealed with
+)
+
+VISIT = Table(
+    "visit",
+    METADATA,
+    Column("id", String(64), primary_key=True),  # the hash of the cookie
+    Column("key", String(32), nullable=False),  # the id of the key that signed in
+    Column("until", BigInteger, nullable=False, index=True),
+)
+
+# What the monitor of each tenant had seen up to an event, so that a restart need not read the record from its start.
+MONITOR = Table(
+    "monitor",
+    METADATA,
+    Column("tenant", String(128), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("state", LargeBinary, nullable=False),
 )
 
 LEARNER = Table(
@@ -69,13 +91,15 @@ LEARNER = Table(
     METADATA,
     Column("id", String(32), primary_key=True),
     Column("tenant", String(128), nullable=False),
-    Column("name", Text),  # null once erased
-    Column("labels", Text),
     Column("registered", BigInteger, nullable=False),
     Column("erased", BigInteger),
-    Column("salt", String(64)),  # with which an event seals name and labels; null once erased
-    UniqueConstraint("tenant", "name", name="learner_by_name"),
+    Column("slot", BigInteger),  # where the learner's key is in the keyring
+    Column("name_hash", String(64)),  # keyed by the keyring's secret; null once erased
+    Column("class_hash", String(64)),  # of the label `class`, keyed alike; null without one, and once erased
+    Column("sealed", LargeBinary),  # name, labels, and the salt of the event's commitment to them; null once erased
+    UniqueConstraint("tenant", "name_hash", name="learner_by_name"),
     Index("learner_of_tenant", "tenant", "id"),
+    Index("learner_of_class", "tenant", "class_hash"),
 )
 
 STANDING = Table(
@@ -94,6 +118,8 @@ STANDING = Table(
     Column("active", BigInteger, nullable=False),
     Column("decision", String(32)),
     Column("erased", Boolean, nullable=False),
+    Column("draws", Integer, nullable=False),  # decisions that were drawn since the learner's last answer
+    Index("standing_of_tenant", "tenant", "active", "learner"),
 )
 
 DECISION = Table(
@@ -128,9 +154,7 @@ NOTE = Table(
     METADATA,
     Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the override that it is about
     Column("learner", String(32), nullable=False, index=True),
-    Column("teacher", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("salt", String(64), nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # the teacher, the reason, and the salt of the commitment to them
 )
 
 REPLY = Table(

@@ -7,47 +7,67 @@ waiting.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode
+from typing import Any, NamedTuple
 
-from sqlalchemy import event, select
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy import func, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mccpo.errors import InputError
 from mccpo.redaction import redact
 from mccpo.serve.record import migrations
 from mccpo.serve.record.chain import Head
+from mccpo.serve.record.engine import (
+    BUSY,
+    FILLING,
+    READING,
+    SERVING,
+    check_file,
+    engine_of,
+    failure_text,
+    keep_private,
+    parse_url,
+    readable,
+)
+from mccpo.serve.record.keyring import Keyring, keyring_beside
 from mccpo.serve.record.schema import HEAD
 from mccpo.serve.record.writes import write_and_remove
 
-BUSY = 5.0
-"""Seconds to wait for another writer's lock, or for the database to answer, before giving up."""
 ROOM = 256 * 1024
 """Bytes that must find room for the database to be ready: about what a full batch of requests takes."""
 _FAILURES = (SQLAlchemyError, OSError, sqlite3.Error)
-_PRAGMAS = (
-    "journal_mode=WAL",
-    "synchronous=FULL",  # a commit returns once its bytes are on the disk
-    f"busy_timeout={int(BUSY * 1000)}",
-    "secure_delete=ON",  # what is erased is overwritten
-)
-_READING = (f"busy_timeout={int(BUSY * 1000)}", "query_only=ON")
+_LOCKED = (HEAD.c.number, HEAD.c.hash, HEAD.c.at, HEAD.c.live)
+_MIGRATING = 0x6D6363706F  # the number of PostgreSQL's lock for migrations, ours by its letters
+
+
+class Turn(NamedTuple):
+    """A writer's turn: its connection, the head of the record, and the number of the event that says what is live."""
+
+    connection: AsyncConnection
+    head: Head
+    live: int | None
 
 
 class Store:
-    """A database by its URL (`sqlite:///file`, `postgresql://…`) or the path of an SQLite file."""
+    """A database by its URL (`sqlite:///file`, `postgresql://…`) or the path of an SQLite file.
 
-    def __init__(self, url: str, *, readers: int = 4) -> None:
-        self._url = parse_url(url)
+    `keyring` is the file with the keys of learners: by default the one that the URL names (`?keyring=FILE`), or the
+    one beside an SQLite file.
+    """
+
+    def __init__(self, url: str, *, readers: int = 4, keyring: Path | None = None) -> None:
+        parsed = parse_url(url)
+        named = parsed.query.get("keyring")
+        self._url = parsed.difference_update_query(["keyring"])
         self._readers = readers
+        self.keyring_path = Path(named) if keyring is None and isinstance(named, str) else keyring
+        if self.keyring_path is None and self.is_sqlite:
+            self.keyring_path = keyring_beside(Path(self._url.database or ""))
+        self._keyring: Keyring | None = None
         self._engine: AsyncEngine | None = None
         self._file: tuple[int, int] | None = None
 
@@ -66,6 +86,17 @@ class Store:
             raise RuntimeError("the store is not open")
         return self._engine
 
+    @property
+    def keyring(self) -> Keyring:
+        if self._keyring is None:
+            raise RuntimeError("the keyring is not open")
+        return self._keyring
+
+    @property
+    def has_keyring(self) -> bool:
+        """Whether names can be read: who only reads a record may do so without its keyring."""
+        return self._keyring is not None
+
     async def open(self, *, create: bool = True) -> None:
         """Connects, and brings the tables to today's version.
 
@@ -77,17 +108,19 @@ class Store:
         try:
             url = self._url
             if self.is_sqlite:
-                url = url if create else _readable(url)
-                _check_file(url)
+                url = url if create else readable(url)
+                if create:
+                    keep_private(Path(url.database or ""))
+                check_file(url)
                 self._file = self._file_identity()
-            self._engine = engine_of(url, self._readers + 1, _PRAGMAS if create else _READING)
+            self._engine = engine_of(url, self._readers + 1, SERVING if create else READING)
             async with self._engine.connect() as connection:
                 outdated = await connection.run_sync(migrations.outdated)
             if outdated and not create:
                 raise InputError(f"{self.name} is no record of this version", fix="open it with mccpo serve first")
             if outdated:
-                async with self._immediate() as connection:
-                    await connection.run_sync(migrations.upgrade)
+                await self._upgrade()
+            await self._open_keyring(create)
         except _FAILURES as error:
             await self.close()
             raise InputError(
@@ -97,7 +130,105 @@ class Store:
             await self.close()
             raise
 
+    @asynccontextmanager
+    async def filling(self) -> AsyncIterator[AsyncConnection]:
+        """Connects to an empty database, and yields a transaction in which its tables are made and to be filled.
+
+        What is not empty is refused. An SQLite file is made without a log of writes beside it, so that it can be moved.
+        """
+        try:
+            if self.is_sqlite:
+                keep_private(Path(self._url.database or ""))
+                self._file = self._file_identity()
+            self._engine = engine_of(self._url, 1, FILLING)
+            async with self._immediate() as connection:
+                if await connection.run_sync(lambda raw: inspect(raw).get_table_names()):
+                    raise InputError(f"{self.name} is not empty", fix="name a new file, or an empty database")
+                await connection.run_sync(migrations.create)
+                yield connection
+        except _FAILURES as error:
+            raise InputError(
+                f"cannot write the database {self.name}: {failure_text(error)}", fix="check its path or URL"
+            ) from None
+        finally:
+            await self.close()
+
+    async def downgrade(self, revision: str) -> None:
+        """Takes the tables back to an earlier version, for the mccpo of that time. No service may be using them."""
+        if self.is_sqlite and not Path(self._url.database or "").is_file():
+            raise InputError(f"there is no database {self.name}", fix="name the file that the service wrote")
+        try:
+            if self.is_sqlite:
+                self._file = self._file_identity()
+            self._engine = engine_of(self._url, 1)
+            async with self._immediate() as connection:
+                await connection.run_sync(migrations.downgrade, revision)
+        except _FAILURES as error:
+            raise InputError(
+                f"cannot change the database {self.name}: {failure_text(error)}", fix="stop what is using it"
+            ) from None
+        finally:
+            await self.close()
+
+    async def _upgrade(self) -> None:
+        """Migrates, one process at a time: who waited for another finds the work done."""
+        sealed = False
+        async with self._immediate() as connection:
+            if not self.is_sqlite:
+                await connection.execute(select(func.pg_advisory_xact_lock(_MIGRATING)))
+            if await connection.run_sync(migrations.outdated):
+                keyring = Keyring.create(self._needed_keyring())
+                try:
+                    sealed = await connection.run_sync(migrations.upgrade, keyring)
+                finally:
+                    keyring.close()
+        if sealed:
+            await self._rewrite()
+
+    async def _rewrite(self) -> None:
+        """Writes the tables anew from which names were removed: what a database deletes stays in its files for long."""
+        async with self.engine.connect() as connection:
+            raw: Any = (await connection.get_raw_connection()).driver_connection
+            if self.is_sqlite:
+                await raw.execute("VACUUM")
+            else:
+                await raw.set_autocommit(True)
+                await raw.execute("VACUUM FULL learner, note, reply")
+                await raw.set_autocommit(False)
+        await self.clear_log()
+
+    def _needed_keyring(self) -> Path:
+        if self.keyring_path is None:
+            raise InputError(
+                f"the record {self.name} has no keyring beside it, which holds the keys to learners' names",
+                fix="name one with --keyring FILE",
+            )
+        return self.keyring_path
+
+    async def _open_keyring(self, create: bool) -> None:
+        """Opens the keyring that the record needs; to read, it may be missing."""
+        async with self.engine.connect() as connection:
+            id = (await connection.execute(select(HEAD.c.keyring))).scalar_one()
+        try:
+            keyring = Keyring.open(self._needed_keyring(), write=create)
+        except InputError:
+            if create:
+                raise
+            return
+        if keyring.id == id:
+            self._keyring = keyring
+            return
+        keyring.close()
+        if create:
+            raise InputError(
+                f"{keyring.path} is the keyring of another record than {self.name}",
+                fix="name the record's own with --keyring FILE, or put it back from its copy",
+            )
+
     async def close(self) -> None:
+        keyring, self._keyring = self._keyring, None
+        if keyring is not None:
+            keyring.close()
         engine, self._engine = self._engine, None
         if engine is not None:
             await engine.dispose()
@@ -105,9 +236,15 @@ class Store:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[tuple[AsyncConnection, Head]]:
         """A transaction that holds the writers' lock, and the current head; committed at the end, or rolled back."""
+        async with self.turn() as (connection, head, _):
+            yield connection, head
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[Turn]:
+        """As `writing`, with what else is read under the lock."""
         async with self._immediate() as connection:
-            row = (await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at).with_for_update())).one()
-            yield connection, Head(*row)
+            row = (await connection.execute(select(*_LOCKED).with_for_update())).one()
+            yield Turn(connection, Head(row.number, row.hash, row.at), row.live)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -155,94 +292,3 @@ class Store:
         """The device and inode of the database file."""
         status = Path(self._url.database or "").stat()
         return status.st_dev, status.st_ino
-
-
-def parse_url(url: str) -> URL:
-    """The URL of a database, with the driver that is used for it."""
-    try:
-        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
-    except (ArgumentError, ValueError):  # its own message may contain part of the password, so it is not shown
-        scheme = url.partition("://")[0]
-        raise InputError(
-            f"{scheme}://… is no URL of a database", fix="give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
-        ) from None
-    if parsed.get_backend_name() == "sqlite":
-        if parsed.database in (None, "", ":memory:"):
-            raise InputError("a record in memory would be lost", fix="name a file: sqlite:///FILE")
-        return parsed.set(drivername="sqlite+aiosqlite")
-    if parsed.get_backend_name() in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
-    raise InputError(
-        f"{parsed.get_backend_name()} is no database that keeps a record", fix="give sqlite:///FILE or postgresql://…"
-    )
-
-
-def failure_text(error: BaseException) -> str:
-    """The database's own message about a failure, in one line and without the statement, which may contain names."""
-    origin = getattr(error, "orig", None) or error
-    return redact(" ".join(str(origin).split())) or type(origin).__name__
-
-
-def _readable(url: URL) -> URL:
-    """The URL by which SQLite reads a file that it cannot write to, or whose folder it cannot.
-
-    It would make files beside it, which tell others that it reads; where nobody can write, there are no others. But
-    what a service has left in its log of writes is not in the file: that log must be read with it.
-    """
-    path = Path(url.database or "").resolve()
-    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-        return url
-    log = path.with_name(f"{path.name}-wal")
-    alone = not log.exists() or not log.stat().st_size
-    query = {"uri": "true", "mode": "ro", **({"immutable": "1"} if alone else {})}
-    return url.set(database=f"file:{quote(str(path))}", query=query)
-
-
-def _check_file(url: URL) -> None:
-    """Raises what is wrong with a file, before the driver starts a thread for it."""
-    path, options = url.database or "", {name: value for name, value in url.query.items() if name != "uri"}
-    if "uri" in url.query:
-        path += "?" + urlencode(options)
-    with closing(sqlite3.connect(path, uri="uri" in url.query)) as connection:
-        connection.execute("PRAGMA schema_version").fetchone()
-
-
-def engine_of(url: URL, connections: int, pragmas: Sequence[str] = _PRAGMAS) -> AsyncEngine:
-    """The engine over a database, whose connections make what they commit durable, or only read."""
-    sqlite = url.get_backend_name() == "sqlite"
-    connect: dict[str, Any] = {"timeout": BUSY} if sqlite else _patience(url)
-    engine = create_async_engine(
-        url, pool_size=connections, max_overflow=0, pool_timeout=BUSY, pool_pre_ping=not sqlite, connect_args=connect
-    )
-    if sqlite:
-        event.listen(engine.sync_engine, "connect", partial(_connected, pragmas))
-        event.listen(engine.sync_engine, "begin", _begun)
-    return engine
-
-
-def _patience(url: URL) -> dict[str, Any]:
-    """How long PostgreSQL may keep us waiting, for a connection, a lock or a sign of life; what the URL says goes."""
-    ours = {
-        "connect_timeout": int(BUSY),
-        "options": f"-c lock_timeout={int(BUSY * 1000)}",
-        "tcp_user_timeout": int(BUSY * 1000),
-        "keepalives_idle": int(BUSY),
-    }
-    return {name: value for name, value in ours.items() if name not in url.query}
-
-
-def _connected(pragmas: Sequence[str], connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
-    try:
-        cursor = connection.cursor()
-        for pragma in pragmas:
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-    except BaseException:
-        connection.close()  # nobody else does, and its thread would wait for ever
-        raise
-
-
-def _begun(connection: Any) -> None:
-    writes = connection.get_execution_options().get("mccpo_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -11,8 +11,8 @@ affect each other. Memory holds one learner at a time, plus up to `BATCH` rows o
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Row, literal, select, tuple_
@@ -21,14 +21,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from mccpo.errors import InputError
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
-from mccpo.serve.record.chain import GENESIS, BrokenRecord, Event, Head, link_error
+from mccpo.serve.record.chain import GENESIS, BrokenRecord, Event, Head, link_error, rfc3339
 from mccpo.serve.record.consistency import (
     TABLES,
     ExpectedRows,
+    NameCheck,
     check_row_counts,
     check_statement_replies,
     compare_tables,
 )
+from mccpo.serve.record.release_history import ReleaseHistory, ReleaseUse
 from mccpo.serve.record.replay import LearnerReplay
 from mccpo.serve.record.schema import EVENT, HEAD
 from mccpo.serve.record.store import Store
@@ -45,6 +47,9 @@ class Verdict:
     - `head`: the end of the chain. Noted elsewhere, it shows later whether the record was cut or rewritten.
     - `most_rows`: the most expected rows that were in memory at a time.
     - `wrong`: the first thing that does not hold, in words; None where all does.
+    - `releases`: those that decided, by version.
+    - `names_checked`: whether the keyring was there, without which names and words cannot be compared with the events.
+    - `keys_erased`: learners whose keys are erased while no event says so, as in a copy from before their erasure.
     """
 
     events: int = 0
@@ -54,6 +59,14 @@ class Verdict:
     head: Head = GENESIS
     most_rows: int = 0
     wrong: str | None = None
+    releases: dict[str, ReleaseUse] = field(default_factory=dict)
+    names_checked: bool = False
+    keys_erased: int = 0
+
+    @property
+    def last(self) -> str:
+        """The time of the last event."""
+        return rfc3339(self.head.at)
 
 
 @dataclass
@@ -68,15 +81,29 @@ class _Findings:
 
 
 async def verify(
-    store: Store, *, anchor: tuple[int, str] | None = None, progress: Callable[[int], None] | None = None
+    store: Store,
+    *,
+    anchors: Collection[tuple[int, str]] = (),
+    pins: Collection[str] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Verdict:
-    """Replays a record that is open. `anchor`: an event by number and hash, noted earlier, that must still be so."""
+    """Replays a record that is open.
+
+    `anchors`: events by number and hash, noted earlier, that must still be so. `pins`: how the hashes begin of the
+    releases that may have decided; with None, any may.
+    """
     verdict, findings = Verdict(), _Findings()
     async with store.reading() as connection:
         try:
             releases = await _releases(connection)
-            await _check_chain(connection, verdict, findings, anchor, progress or (lambda _: None))
-            await _check_learners(connection, releases, verdict, findings)
+            history = ReleaseHistory(releases, verdict.releases)
+            await _check_chain(connection, verdict, findings, history, anchors, progress or (lambda _: None))
+            if pins is not None and (unpinned := history.unpinned(pins)):
+                findings.add(math.inf, unpinned)
+            names = NameCheck(store.keyring if store.has_keyring else None)
+            verdict.names_checked = store.has_keyring
+            await _check_learners(connection, releases, verdict, findings, names)
+            verdict.keys_erased = names.keys_erased
         except BrokenRecord as finding:
             findings.add(math.inf, str(finding))
     verdict.wrong = None if findings.first is None else findings.first[1]
@@ -97,16 +124,22 @@ async def _check_chain(
     connection: AsyncConnection,
     verdict: Verdict,
     findings: _Findings,
-    anchor: tuple[int, str] | None,
+    history: ReleaseHistory,
+    anchors: Collection[tuple[int, str]],
     progress: Callable[[int], None],
 ) -> None:
-    """Follows the chain as far as it holds, and counts its events."""
-    if anchor is not None and anchor[0] == 0 and anchor[1] != GENESIS.hash:
-        findings.add(0, f"the record begins with the hash {GENESIS.hash}, not {anchor[1]} as noted before")
+    """Follows the chain as far as it holds, counts its events, and follows which release was live."""
+    noted: dict[int, set[str]] = {}
+    for number, hash in anchors:
+        noted.setdefault(number, set()).add(hash)
+    if other := noted.get(0, set()) - {GENESIS.hash}:
+        findings.add(0, f"the record begins with the hash {GENESIS.hash}, not {other.pop()} as noted before")
     async for row in rows.events_after(connection):
         event, wrong = _parse_linked(row, verdict.head)
-        if event is not None and anchor is not None and anchor[0] == event.number and anchor[1] != event.hash:
-            wrong = wrong or f"event {event.number} has the hash {event.hash}, not {anchor[1]} as noted before"
+        if event is not None and (other := noted.get(event.number, set()) - {event.hash}):
+            wrong = wrong or f"event {event.number} has the hash {event.hash}, not {other.pop()} as noted before"
+        if event is not None and wrong is None and (told := history.follow(event)) is not None:
+            findings.add(event.number, f"{_event_name(event.number, event)}: {told}")
         if event is None or wrong is not None:
             findings.add(row.number, str(wrong))
             return
@@ -116,13 +149,15 @@ async def _check_chain(
         verdict.outcomes += event.kind == "outcome"
         verdict.learners += event.kind == "learner"
         progress(verdict.events)
-    heads = (await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at))).all()
-    if anchor is not None and anchor[0] > verdict.events:
-        what = f"event {anchor[0]}, noted before, is not there: the record ends with event {verdict.events}"
+    heads = (await connection.execute(select(HEAD))).all()
+    if noted and (last := max(noted)) > verdict.events:
+        what = f"event {last}, noted before, is not there: the record ends with event {verdict.events}"
         findings.add(verdict.events + 1, what)
-    elif [Head._make(row) for row in heads] != [verdict.head]:
+    elif [Head(row.number, row.hash, row.at) for row in heads] != [verdict.head]:
         what = f"event {verdict.events + 1}: is not there, although the record went on to it"
         findings.add(verdict.events + 1, what)
+    elif heads[0].live != (live := None if history.live is None else history.live[0]):
+        findings.add(math.inf, f"the service decides by event {heads[0].live}, and {live} is the last about releases")
 
 
 def _parse_linked(row: Row[Any], head: Head) -> tuple[Event | None, str | None]:
@@ -147,7 +182,11 @@ def _event_name(number: int, event: Event) -> str:
 
 
 async def _check_learners(
-    connection: AsyncConnection, releases: Mapping[str, Release], verdict: Verdict, findings: _Findings
+    connection: AsyncConnection,
+    releases: Mapping[str, Release],
+    verdict: Verdict,
+    findings: _Findings,
+    names: NameCheck,
 ) -> None:
     """Replays the events of each learner, and compares the tables with the result."""
     replay, batch, learner = LearnerReplay(releases), ExpectedRows(), ""
@@ -162,7 +201,7 @@ async def _check_learners(
         verdict.most_rows = max(verdict.most_rows, batch.count)
         if batch.count > most:
             if findings.first is None:
-                await compare_tables(connection, batch, releases, counts)
+                await compare_tables(connection, batch, releases, counts, names)
             batch = ExpectedRows()
 
     async for row in _events_by_learner(connection, verdict.head.number):
@@ -170,6 +209,8 @@ async def _check_learners(
             await finish_learner(BATCH)
             replay, learner = LearnerReplay(releases), row.learner
         event = rows.event_from_row(row)
+        if event.kind == "release":  # followed with the chain: it is about no learner
+            continue
         if replay.broken:  # whether later events of this learner hold can no longer be decided
             continue
         wrong = replay.replay(event)

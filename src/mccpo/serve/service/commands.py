@@ -20,12 +20,12 @@ from mccpo.serve.policy.releases import look_on
 from mccpo.serve.problems import Conflict, Missing, Unavailable, Unprocessable
 from mccpo.serve.record.chain import Event, commitment, new_id, rfc3339
 from mccpo.serve.record.learner_history import LearnerHistory, open_decision_concept
-from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow
+from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow, normal_name
 from mccpo.serve.service import messages as msg
 from mccpo.serve.service.outcomes import record_outcome
 from mccpo.serve.service.sessions import Lapse, begin_session, end_if_timed_out, end_session, in_session
 from mccpo.serve.service.unit_of_work import RequestWork
-from mccpo.serve.service.views import decision_view, session_view
+from mccpo.serve.service.views import decision_view, learner_view, session_view
 
 Request = Lapse | msg.Register | msg.BeginSession | msg.EndSession | msg.Next | msg.Outcome | msg.Override | msg.Erase
 
@@ -41,16 +41,18 @@ def _(request: msg.Register, work: RequestWork) -> msg.LearnerView:
     labels = dict(request.labels)
     identity = work.unit.learner_named(work.tenant, request.name)
     if identity is None:
-        identity = Identity(new_id("lrn"), work.tenant, request.name, labels, 0, salt=secrets.token_hex(16))
+        name = normal_name(request.name)
+        identity = Identity(new_id("lrn"), work.tenant, name, labels, 0, salt=secrets.token_hex(16))
         content = {"release": work.unit.live.current.version, "who": identity.commitment}
         event = work.append("learner", identity.id, content)
         work.write("identities", identity.id, identity._replace(registered=event.at))
-        return msg.LearnerView(identity.id, request.name, labels, rfc3339(event.at), new=True)
+        return learner_view(identity._replace(registered=event.at), event, new=True)
+    labelled = None
     if identity.labels != labels:
         identity = identity._replace(labels=labels, salt=secrets.token_hex(16))
-        work.append("labels", work.history(identity.id).learner, {"who": identity.commitment})
+        labelled = work.append("labels", work.history(identity.id).learner, {"who": identity.commitment})
         work.write("identities", identity.id, identity)
-    return msg.LearnerView(identity.id, request.name, labels, rfc3339(identity.registered))
+    return learner_view(identity, labelled)
 
 
 @perform.register
@@ -58,7 +60,8 @@ def _(request: msg.BeginSession, work: RequestWork) -> msg.SessionView:
     history = work.history(request.learner)
     if history.session is not None:
         end_session(work, history, "next")
-    return session_view(begin_session(work, work.history(request.learner)))
+    session = begin_session(work, work.history(request.learner))
+    return session_view(session, work.recorded[-1].event)
 
 
 @perform.register
@@ -69,7 +72,7 @@ def _(request: msg.EndSession, work: RequestWork) -> msg.SessionView:
     history = work.history(session.learner)
     if history.session != session.id:  # it has ended: asking again changes nothing
         return session_view(session)
-    return session_view(end_session(work, history, "asked"))
+    return session_view(end_session(work, history, "asked"), work.recorded[-1].event)
 
 
 @perform.register
@@ -85,7 +88,7 @@ def _(request: msg.Next, work: RequestWork) -> msg.DecisionView:
         decision = decide(live.current, history.state, uniform, timeout=terms.decide_seconds)
     except Refusal as error:
         raise Unavailable(f"no decision can be taken: {error}") from error
-    content = _decision_content(history, decision)
+    content = _decision_content(history, decision) | {"redraw": history.draws}
     if history.decision is not None:  # it is open, and its concept is no longer ready
         content["supersedes"] = history.decision
     shadow = live.shadow_for(history.learner)
@@ -108,11 +111,7 @@ def _(request: msg.Override, work: RequestWork) -> msg.DecisionView:
         return repeated
     salt = secrets.token_hex(16)
     words = commitment(salt, request.teacher, request.reason)
-    content = _decision_content(history, decision) | {
-        "supersedes": history.decision,
-        "words": words,
-        "key": request.key,
-    }
+    content = _decision_content(history, decision) | {"supersedes": history.decision, "words": words}
     event = work.append("override", history.learner, content)
     work.write("decisions", content["decision"], DecisionRow.of_event(event))
     note = NoteRow(event.number, history.learner, request.teacher, request.reason, salt)
@@ -138,11 +137,11 @@ def _(request: msg.Erase, work: RequestWork) -> msg.ErasureView | None:
         return None
     if history.session is not None:
         end_session(work, history, "erased")
-    event = work.append("erasure", history.learner, {"cause": request.cause, "key": request.key})
+    event = work.append("erasure", history.learner, {"cause": request.cause})
     identity = work.unit.identities[history.learner]
     work.write("identities", identity.id, identity._replace(name=None, labels=None, salt=None, erased=event.at))
     work.erased.append(history.learner)
-    return msg.ErasureView(history.learner, event.number, rfc3339(event.at), request.cause)
+    return msg.ErasureView(history.learner, event.number, rfc3339(event.at), request.cause, event.hash)
 
 
 def check_still_ready(answer: msg.Answer, work: RequestWork) -> None:
@@ -155,9 +154,10 @@ def check_still_ready(answer: msg.Answer, work: RequestWork) -> None:
 
 
 def _ready(work: RequestWork, history: LearnerHistory, concept: str) -> bool:
-    """Whether the gate of the current release lets a concept through."""
+    """Whether the gate of the current release lets a concept through, by what is known now."""
     release = work.unit.live.current
-    return gate.holds(release.prerequisites, release.opening, mastery(release, history.state), concept)
+    known = mastery(release, work.unit.terms.known_now(history, release, work.now).state)
+    return gate.holds(release.prerequisites, release.opening, known, concept)
 
 
 def _open_decision_event(work: RequestWork, history: LearnerHistory) -> Event | None:

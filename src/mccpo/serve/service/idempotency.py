@@ -13,18 +13,18 @@ from typing import Any
 from mccpo.serve.problems import Unavailable
 from mccpo.serve.record.chain import Event, rfc3339
 from mccpo.serve.record.reply_reference import ReplyReference
-from mccpo.serve.record.rows import NoteRow, ReplyRow
+from mccpo.serve.record.rows import NoteRow, ReplyRow, SessionRow
 from mccpo.serve.service import messages as msg
 from mccpo.serve.service.unit_of_work import RequestWork
-from mccpo.serve.service.views import decision_view, outcome_view, session_view
+from mccpo.serve.service.views import decision_view, learner_view, outcome_view, session_view
 
 
-def reply_reference(answer: msg.Answer, work: RequestWork) -> ReplyReference:
+def reply_reference(answer: msg.Answer) -> ReplyReference:
     """What to store of an answer that a request has just produced."""
     if isinstance(answer, msg.LearnerView):
-        return ReplyReference(None, not answer.new)
+        return ReplyReference(answer.number, not answer.new)
     if isinstance(answer, msg.SessionView):
-        return ReplyReference(None if answer.ended else work.recorded[-1].event.number, False)
+        return ReplyReference(answer.number, False)
     return ReplyReference(answer.number, not isinstance(answer, msg.ErasureView) and answer.again)
 
 
@@ -46,22 +46,22 @@ def _rebuild(request: Any, event: Event | None, again: bool, work: RequestWork) 
 
 
 @_rebuild.register
-def _(request: msg.Register, event: Event | None, again: bool, work: RequestWork) -> msg.LearnerView:  # noqa: ARG001
+def _(request: msg.Register, event: Event | None, again: bool, work: RequestWork) -> msg.LearnerView:
     identity = work.unit.learner_named(work.tenant, request.name)
     if identity is None:
         raise LookupError(request.name)
-    return msg.LearnerView(identity.id, request.name, dict(request.labels), rfc3339(identity.registered), new=not again)
+    return learner_view(identity._replace(labels=request.labels), event, new=not again)
 
 
 @_rebuild.register
 def _(request: msg.BeginSession, event: Event, again: bool, work: RequestWork) -> msg.SessionView:  # noqa: ARG001
     _check_event(event, "session", learner=request.learner)
-    return msg.SessionView(event.content["session"], event.learner, rfc3339(event.at))
+    return session_view(SessionRow(event.content["session"], event.tenant, event.learner, event.at), event)
 
 
 @_rebuild.register
 def _(request: msg.EndSession, event: Event | None, again: bool, work: RequestWork) -> msg.SessionView:  # noqa: ARG001
-    return session_view(work.unit.sessions[request.session])
+    return session_view(work.unit.sessions[request.session], event)
 
 
 @_rebuild.register
@@ -88,7 +88,7 @@ def _(request: msg.Outcome, event: Event, again: bool, work: RequestWork) -> msg
 @_rebuild.register
 def _(request: msg.Erase, event: Event, again: bool, work: RequestWork) -> msg.ErasureView:  # noqa: ARG001
     _check_event(event, "erasure", learner=request.learner)
-    return msg.ErasureView(event.learner, event.number, rfc3339(event.at), event.content["cause"])
+    return msg.ErasureView(event.learner, event.number, rfc3339(event.at), event.content["cause"], event.hash)
 
 
 def _check_event(event: Event, *kinds: str, learner: str) -> None:

@@ -12,9 +12,10 @@ from mccpo.errors import InputError
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
 from mccpo.serve.record.chain import BrokenRecord
+from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.reply_reference import ReplyReference
-from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, REPLY, SESSION, STANDING
+from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, REPLY, SESSION, STANDING
 from mccpo.serve.service.commands import Request
 from mccpo.serve.service.messages import BeginSession, EndSession, Erase, Next, Outcome, Override, Register
 from mccpo.serve.service.sessions import Lapse
@@ -30,6 +31,7 @@ async def load_unit_of_work(
     replies: Collection[str],
     cached: Mapping[str, LearnerHistory],
     releases: dict[str, Release],
+    keyring: Keyring,
 ) -> None:
     """Fills a unit of work for requests, each with its tenant, and for the ids of the replies they may repeat.
 
@@ -44,7 +46,7 @@ async def load_unit_of_work(
     await _load_decisions(
         connection, unit, {request.decision for _, request in requests if isinstance(request, Outcome)}
     )
-    await _load_identities(connection, unit, requests)
+    await _load_identities(connection, unit, requests, keyring)
     learners = {
         request.learner
         for _, request in requests
@@ -55,7 +57,7 @@ async def load_unit_of_work(
     learners |= unit.identities.keys()
     unit.histories = {learner: cached[learner] for learner in learners if learner in cached}
     await _load_histories(connection, unit, learners - unit.histories.keys(), releases)
-    await _load_events(connection, unit, requests)
+    await _load_events(connection, unit, requests, keyring)
     statements = [
         (tenant, request.statement)
         for tenant, request in requests
@@ -65,15 +67,17 @@ async def load_unit_of_work(
         unit.add_decision(decision)
 
 
-async def _load_events(connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]]) -> None:
+async def _load_events(
+    connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]], keyring: Keyring
+) -> None:
     """Loads the events that answers may repeat: open decisions, reported outcomes, and those of stored replies."""
     histories = [unit.histories.get(request.learner) for _, request in requests if isinstance(request, Next | Override)]
     open_ids = {history.decision for history in histories if history is not None and history.decision is not None}
     await _load_decisions(connection, unit, open_ids)
     numbers = {decision.number for decision in unit.decisions.values() if decision.id in open_ids}
     if any(isinstance(request, Override) for _, request in requests):
-        for row in await rows.select_rows(connection, NOTE, "number", numbers):
-            unit.notes[row.number] = rows.NoteRow._make(row)
+        for note in await rows.read_notes(connection, keyring, "number", numbers):
+            unit.notes[note.number] = note
     numbers |= {decision.outcome for decision in unit.decisions.values() if decision.outcome is not None}
     numbers |= _event_numbers(unit.replies.values())
     for row in await rows.select_rows(connection, EVENT, "number", numbers):
@@ -96,17 +100,19 @@ async def _load_decisions(connection: AsyncConnection, unit: UnitOfWork, ids: se
 
 
 async def _load_identities(
-    connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]]
+    connection: AsyncConnection, unit: UnitOfWork, requests: Iterable[tuple[str, Request]], keyring: Keyring
 ) -> None:
     names = {(tenant, request.name) for tenant, request in requests if isinstance(request, Register)}
     erased = {request.learner for _, request in requests if isinstance(request, Erase)}
-    registered = await rows.learners_named(connection, names)
-    for row in [*registered, *await rows.select_rows(connection, LEARNER, "id", erased)]:
+    registered = await rows.learners_named(connection, keyring, names)
+    named = [(row, name) for (_, name), row in registered.items()]
+    for row, name in [*named, *((row, None) for row in await rows.select_rows(connection, LEARNER, "id", erased))]:
         try:
-            unit.add_identity(rows.identity_from_row(row))
+            unit.add_identity(rows.identity_from_row(row, keyring))
         except (ValueError, TypeError):
-            log.error("the labels of %s are damaged", row.id)  # registering again or erasing replaces them
-            unit.add_identity(rows.Identity(row.id, row.tenant, row.name, None, row.registered, row.erased))
+            log.error("the name and labels of %s are damaged", row.id)  # registering again or erasing replaces them
+            slot = row.slot if row.slot is not None and keyring.has_key(row.id, row.slot) else None
+            unit.add_identity(rows.Identity(row.id, row.tenant, name, None, row.registered, row.erased, slot=slot))
 
 
 async def _load_histories(

@@ -17,7 +17,7 @@ Where choices are deferred: a safe choice, while a teacher is asked; a probe of 
 """
 
 
-# ---- requests
+# ---- requests; `key` is the id, the role and the label of the API key that one came by, if any
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Register:
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,13 @@ class BeginSession:
     """Begins a session, and ends the learner's open one if there is one."""
 
     learner: str
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EndSession:
     session: str
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Next:
     """Asks for the next activity. A decision of the session without an outcome is repeated, while it is ready."""
 
     learner: str
+    key: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +83,13 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """Removes a learner's name, labels and texts about them; what was decided stays, under the opaque id."""
+    """Removes a learner's name, labels and texts about them; what was decided stays, under the opaque id.
+
+    `restored`: the learner was erased before, and an older copy of the record was restored since.
+    """
 
     learner: str
-    cause: Literal["asked", "retention"] = "asked"
+    cause: Literal["asked", "retention", "restored"] = "asked"
     key: Mapping[str, str] | None = None
 
 
@@ -97,6 +104,9 @@ class LearnerView:
     registered: str
     new: bool = False
     """Whether this very request registered the learner."""
+    number: int | None = None
+    hash: str | None = None
+    """Of the event that this request added; null where it added none. `number:hash` is an anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +117,9 @@ class SessionView:
     ended: str | None = None
     cause: Literal["asked", "timeout", "next", "erased"] | None = None
     """Why it ended: asked for, too long without a request, the next session began, the learner was erased."""
+    number: int | None = None
+    hash: str | None = None
+    """Of the event that this request added; null where it added none. `number:hash` is an anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,10 @@ class DecisionView:
       role and label of the key they came by, null where the service asked for none.
     - `supersedes`: the open decision that this one replaced: by a teacher's choice, or because its concept was no
       longer ready.
+    - `redraw`: how many decisions before it were drawn since the learner's last answer, and got none. Above 0, whoever
+      asked may have chosen among draws, so leave both out where propensities must be exact; null where a teacher chose.
     - `shadow`: where decisions are listed, what the shadow release would have done.
+    - `hash`: that of its event, which covers all events before it. `number:hash` is an anchor for `mccpo verify`.
     """
 
     id: str
@@ -141,7 +157,23 @@ class DecisionView:
     teacher: str | None = None
     key: Mapping[str, str] | None = None
     supersedes: str | None = None
+    redraw: int | None = None
     shadow: Mapping[str, Any] | None = None
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassView:
+    """A class: its name, how many learners are in it, how many of these have a session open, and the last sign of one.
+
+    `waiting` are those with a decision that has no outcome yet.
+    """
+
+    name: str
+    learners: int
+    in_session: int
+    waiting: int
+    active: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +198,7 @@ class OutcomeView:
     before: float
     after: float
     again: bool = False
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +206,36 @@ class ErasureView:
     learner: str
     number: int
     at: str
-    cause: Literal["asked", "retention"] = "asked"
+    cause: Literal["asked", "retention", "restored"] = "asked"
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorView:
+    """The end of the record now: `anchor` is what `mccpo verify --anchor` takes, to show later that all is still so.
+
+    `at` is the time of its last event. Where the service signs, `signature` (Ed25519, base64) is over the text
+    `mccpo-anchor/1 ANCHOR AT`, by the key whose public half is `public_key`.
+    """
+
+    anchor: str
+    number: int
+    hash: str
+    at: str
+    signature: str | None = None
+    public_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptState:
-    """`unmet`: the prerequisites that keep the gate shut, each with its mastery; empty for a ready concept."""
+    """`trusted`: the mastery that the gate counts on, less its doubt; without a confidence it is `mastery` itself.
+
+    `unmet`: the prerequisites that keep the gate shut, each with its mastery; empty for a ready concept.
+    """
 
     concept: str
     mastery: float
+    trusted: float
     practised: int
     ready: bool
     unmet: Mapping[str, float] = field(default_factory=dict)
@@ -191,7 +245,8 @@ class ConceptState:
 class StateView:
     """A learner's state: the open session and decision, if any, and every concept in the curriculum's order.
 
-    `theta` opens the gate, or `confidence` where it is given; from `mastered` on, a concept counts as such.
+    `theta` opens the gate, or `confidence` where it is given; a concept counts as mastered whose
+    `trusted` is at least `mastered`.
     """
 
     learner: str

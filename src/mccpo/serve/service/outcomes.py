@@ -8,7 +8,7 @@ from typing import Any
 from mccpo.serve.policy.learner_state import after_outcome
 from mccpo.serve.problems import Conflict, Missing, Unprocessable
 from mccpo.serve.record.chain import Event
-from mccpo.serve.record.learner_history import LearnerHistory, mastery_of
+from mccpo.serve.record.learner_history import LearnerHistory, away_seconds, mastery_of
 from mccpo.serve.record.rows import DecisionRow
 from mccpo.serve.service.messages import Outcome, OutcomeView
 from mccpo.serve.service.sessions import end_if_timed_out
@@ -53,12 +53,13 @@ def _check_statement(request: Outcome, work: RequestWork) -> None:
 
 def _content(request: Outcome, decision: DecisionRow, history: LearnerHistory, work: RequestWork) -> dict[str, Any]:
     """The content of the event: what was reported, whether it counts, and the mastery before and after."""
-    release = work.unit.releases[history.release]
-    late = work.now - decision.at > work.unit.terms.late_seconds * 1000
-    before = mastery_of(history, release, decision.concept)
+    release, terms = work.unit.releases[history.release], work.unit.terms
+    late = work.now - decision.at > terms.late_seconds * 1000
+    known = terms.known_now(history, release, work.now)
+    before = mastery_of(known, release, decision.concept)
     after = before
     if not late:
-        updated = after_outcome(release, history.state, decision.concept, request.correct, decision.activity)
+        updated = after_outcome(release, known.state, decision.concept, request.correct, decision.activity)
         after = float(updated.K[release.curriculum.index(decision.concept)])
     return ({} if request.statement is None else {"statement": request.statement}) | {
         "decision": decision.id,
@@ -71,7 +72,8 @@ def _content(request: Outcome, decision: DecisionRow, history: LearnerHistory, w
         "late": late,
         "before": before,
         "after": after,
-        "key": request.key,
+        "away": away_seconds(history, work.now),
+        "forgetting": terms.forgetting,
     }
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.errors import InputError
@@ -17,14 +16,30 @@ from mccpo.serve.policy.release import Release
 from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record import rows
 from mccpo.serve.record.chain import Event, rfc3339
+from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
-from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow
-from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, NOTE, STANDING
-from mccpo.serve.service.messages import ConceptState, DecisionView, LearnerView, PresenceView, StateView
-from mccpo.serve.service.views import decision_view
+from mccpo.serve.record.rows import DecisionRow, Identity
+from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, STANDING
+from mccpo.serve.service.messages import ClassView, ConceptState, DecisionView, PresenceView, StateView
+from mccpo.serve.service.views import decision_view, learner_view
 
+Classes: TypeAlias = Collection[str] | None
+"""Those whose learners are asked for, by their label `class`; None for all learners, of a class or not."""
+MOST_CLASSES = 200
+"""The most classes that are listed: those of which a learner was last heard."""
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
-_DECIDED = ("session", "activity", "by", "reason", "propensity", "release", "supersedes", "shadow", "certificate")
+_DECIDED = (
+    "session",
+    "activity",
+    "by",
+    "reason",
+    "propensity",
+    "release",
+    "supersedes",
+    "redraw",
+    "shadow",
+    "certificate",
+)
 _DEFERRED = '"by":"deferred","chance":'
 """What the text of a deferred decision holds, and of no other: events are canonical, and a shadow's answer goes on
 otherwise."""
@@ -32,19 +47,19 @@ EXPORTED = ("learner", "concept", "item", "order", "time", *_REPORTED, "decision
 """The columns of an export, besides a `group_…` for each label."""
 
 
-async def read_identity(connection: AsyncConnection, tenant: str, learner: str) -> Identity:
+async def read_identity(connection: AsyncConnection, keyring: Keyring, tenant: str, learner: str) -> Identity:
     """Who a learner of a tenant is."""
     for row in await rows.select_rows(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant):
         if row.erased is not None:
             raise Gone(f"the learner {learner} was erased")
-        return identity_from_row(row)
+        return identity_from_row(row, keyring)
     raise Missing(f"there is no learner {learner}")
 
 
-def identity_from_row(row: Row[Any]) -> Identity:
+def identity_from_row(row: Row[Any], keyring: Keyring) -> Identity:
     """Who a learner is by a row; `Unavailable` if it is damaged."""
     try:
-        return rows.identity_from_row(row)
+        return rows.identity_from_row(row, keyring)
     except (ValueError, TypeError) as error:
         raise Unavailable(_damaged(row.id)) from error
 
@@ -57,47 +72,114 @@ async def read_history(
     connection: AsyncConnection, tenant: str, learner: str, releases: dict[str, Release]
 ) -> LearnerHistory:
     """The history of a learner of a tenant; its release is added to `releases`."""
-    await read_identity(connection, tenant, learner)
-    try:
-        row = (await rows.select_rows(connection, STANDING, "learner", [learner]))[0]
-        if row.release not in releases:
-            releases |= await rows.read_releases(connection, [row.release])
-        return rows.history_from_row(row, len(releases[row.release].actions))
-    except (InputError, IndexError, KeyError, ValueError, TypeError) as error:
-        raise Unavailable(_damaged(learner)) from error
+    await check_learner(connection, tenant, learner, erased=False)
+    return (await read_histories(connection, [learner], releases))[learner]
 
 
-def learner_view(identity: Identity) -> LearnerView:
-    return LearnerView(identity.id, identity.name or "", identity.labels or {}, rfc3339(identity.registered))
+async def read_histories(
+    connection: AsyncConnection, learners: Collection[str], releases: dict[str, Release]
+) -> dict[str, LearnerHistory]:
+    """The histories of learners; `Unavailable` if one is not there or damaged."""
+    stored = {row.learner: row for row in await rows.select_rows(connection, STANDING, "learner", learners)}
+    histories = {}
+    for learner in learners:
+        try:
+            row = stored[learner]
+            if row.release not in releases:
+                releases |= await rows.read_releases(connection, [row.release])
+            histories[learner] = rows.history_from_row(row, len(releases[row.release].actions))
+        except (InputError, KeyError, ValueError, TypeError) as error:
+            raise Unavailable(_damaged(learner)) from error
+    return histories
 
 
-async def list_presences(
-    connection: AsyncConnection, tenant: str, least: float, part: str, skip: int, limit: int
-) -> list[PresenceView]:
+def in_classes(keyring: Keyring, tenant: str, classes: Classes) -> list[ColumnElement[bool]]:
+    """The conditions on a row of a learner: of the tenant, and of one of the classes."""
+    ours = [LEARNER.c.tenant == tenant]
+    if classes is None:
+        return ours
+    return [*ours, LEARNER.c.class_hash.in_([rows.class_hash(keyring, tenant, each) for each in classes])]
+
+
+async def list_learners(
+    connection: AsyncConnection,
+    keyring: Keyring,
+    tenant: str,
+    part: str,
+    skip: int,
+    limit: int,
+    *conditions: ColumnElement[bool],
+) -> list[Identity]:
     """A tenant's learners whose name contains `part`, the most recently active first."""
-    columns = (STANDING.c.mastery, STANDING.c.active, STANDING.c.session)
-    query = select(LEARNER, *columns).join(STANDING, STANDING.c.learner == LEARNER.c.id)
-    query = query.where(LEARNER.c.tenant == tenant, LEARNER.c.erased.is_(None))
-    if part:
-        query = query.where(LEARNER.c.name.icontains(part, autoescape=True))
-    query = query.order_by(STANDING.c.active.desc(), LEARNER.c.id)
-    presences = []
-    for row in await connection.execute(query.offset(skip).limit(limit)):
-        K = np.frombuffer(row.mastery, "<f8")
-        mastered = int((least <= K).sum())
-        learner = learner_view(identity_from_row(row))
-        presences.append(PresenceView(learner, rfc3339(row.active), row.session, mastered, len(K)))
-    return presences
+    query = select(LEARNER).join(STANDING, STANDING.c.learner == LEARNER.c.id).where(*conditions)
+    query = query.where(STANDING.c.tenant == tenant, STANDING.c.erased.is_(False), LEARNER.c.erased.is_(None))
+    # Read backwards along the index of standings, so that the first page needs no sorting.
+    query = query.order_by(STANDING.c.active.desc(), STANDING.c.learner.desc())
+    if not part:
+        return [identity_from_row(row, keyring) for row in await connection.execute(query.offset(skip).limit(limit))]
+    # The database cannot look into names: they are read one after the other, until there are enough.
+    wanted, matching = part.casefold(), 0
+    found: list[Identity] = []
+    async with connection.stream(query) as learners:
+        async for chunk in learners.partitions(rows.CHUNK):
+            for row in chunk:
+                identity = identity_from_row(row, keyring)
+                if wanted in (identity.name or "").casefold():
+                    matching += 1
+                    found += [identity] if matching > skip else []
+                if len(found) == limit:
+                    return found
+            await asyncio.sleep(0)  # others need not wait for all of them
+    return found
+
+
+async def list_classes(
+    connection: AsyncConnection, keyring: Keyring, tenant: str, classes: Classes = None
+) -> list[ClassView]:
+    """The classes of a tenant by name, each counted in the database: only one learner of each is unsealed."""
+    joined = LEARNER.join(STANDING, STANDING.c.learner == LEARNER.c.id)
+    counts = (
+        select(
+            func.min(LEARNER.c.id).label("one"),
+            func.count().label("learners"),
+            func.count(STANDING.c.session).label("in_session"),
+            func.count(STANDING.c.decision).label("waiting"),
+            func.max(STANDING.c.active).label("active"),
+        )
+        .select_from(joined)
+        .where(*in_classes(keyring, tenant, classes), LEARNER.c.class_hash.is_not(None))
+        .group_by(LEARNER.c.class_hash)
+        .order_by(func.max(STANDING.c.active).desc())
+        .limit(MOST_CLASSES)
+    )
+    found = (await connection.execute(counts)).all()
+    members = await rows.select_rows(connection, LEARNER, "id", [row.one for row in found])
+    names = {row.id: (identity_from_row(row, keyring).labels or {})[rows.CLASS] for row in members}
+    views = [ClassView(names[row.one], row.learners, row.in_session, row.waiting, rfc3339(row.active)) for row in found]
+    return sorted(views, key=lambda view: view.name)
+
+
+def presence_view(identity: Identity, history: LearnerHistory, release: Release) -> PresenceView:
+    """A learner in a list, by a history with what is known now."""
+    known = mastery(release, history.state)
+    mastered = sum(gate.trusted(release.opening, known, name) >= release.opening.mastered for name in known)
+    return PresenceView(
+        learner_view(identity), rfc3339(history.active), history.session, mastered, len(history.state.K)
+    )
 
 
 def state_view(history: LearnerHistory, release: Release) -> StateView:
-    """A learner's state as the gate sees it: each concept is ready, or locked by named prerequisites."""
+    """A learner's state as the gate sees it, by a history with what is known now.
+
+    Each concept is ready, or locked by named prerequisites.
+    """
     known = mastery(release, history.state)
     concepts = []
     for concept, times in zip(release.concepts, history.state.practised.tolist(), strict=True):
         missing = gate.unmet(release.prerequisites, release.opening, known, concept)
         unmet = {name: known[name] for name in missing}
-        concepts.append(ConceptState(concept, known[concept], times, not missing, unmet))
+        counted = gate.trusted(release.opening, known, concept)
+        concepts.append(ConceptState(concept, known[concept], counted, times, not missing, unmet))
     return StateView(
         learner=history.learner,
         session=history.session,
@@ -112,14 +194,19 @@ def state_view(history: LearnerHistory, release: Release) -> StateView:
     )
 
 
-async def check_learner(connection: AsyncConnection, tenant: str, learner: str) -> None:
-    """Refuses a learner who is not a tenant's; an erased one still is, and so are their decisions."""
-    if not await rows.select_rows(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant):
+async def check_learner(connection: AsyncConnection, tenant: str, learner: str, *, erased: bool = True) -> None:
+    """Refuses a learner who is not a tenant's; an erased one still is, and so are their decisions, unless `erased` is
+    False."""
+    matching = await rows.select_rows(connection, LEARNER, "id", [learner], LEARNER.c.tenant == tenant)
+    if not matching:
         raise Missing(f"there is no learner {learner}")
+    if not erased and matching[0].erased is not None:
+        raise Gone(f"the learner {learner} was erased")
 
 
 async def list_decisions(
     connection: AsyncConnection,
+    keyring: Keyring,
     tenant: str,
     *,
     ids: Collection[str] | None = None,
@@ -128,6 +215,7 @@ async def list_decisions(
     before: int | None = None,
     limit: int = 1,
     newest: bool = False,
+    classes: Classes = None,
 ) -> list[DecisionView]:
     """Decisions of a tenant in the order of the record, or the newest first, with outcomes and teachers' reasons."""
     query = select(DECISION).where(DECISION.c.tenant == tenant, DECISION.c.number > after)
@@ -135,6 +223,9 @@ async def list_decisions(
         query = query.where(DECISION.c.id.in_(ids))
     if before is not None:
         query = query.where(DECISION.c.number < before)
+    if classes is not None:
+        members = select(LEARNER.c.id).where(*in_classes(keyring, tenant, classes))
+        query = query.where(DECISION.c.learner.in_(members))
     if learner is not None:
         # The events of one learner are found by an index, however many decisions there are of others.
         theirs = select(EVENT.c.number).where(EVENT.c.learner == learner, EVENT.c.kind.in_(("decision", "override")))
@@ -145,7 +236,7 @@ async def list_decisions(
     reported = [decision.outcome for decision in decisions if decision.outcome is not None]
     event_rows = await rows.select_rows(connection, EVENT, "number", taken + reported)
     events = {row.number: rows.event_from_row(row) for row in event_rows}
-    notes = {row.number: NoteRow._make(row) for row in await rows.select_rows(connection, NOTE, "number", taken)}
+    notes = {note.number: note for note in await rows.read_notes(connection, keyring, "number", taken)}
     return [
         decision_view(
             events[decision.number],
@@ -157,10 +248,14 @@ async def list_decisions(
     ]
 
 
-async def list_deferred(connection: AsyncConnection, tenant: str, *, after: int = 0, limit: int) -> list[DecisionView]:
+async def list_deferred(
+    connection: AsyncConnection, keyring: Keyring, tenant: str, *, after: int = 0, limit: int, classes: Classes = None
+) -> list[DecisionView]:
     """The decisions of a tenant that were deferred and are still open, in the order of the record."""
     # Step by step from what is open now, which is little: one statement may search all decisions there ever were.
     waits = (STANDING.c.tenant == tenant) & STANDING.c.decision.is_not(None)
+    if classes is not None:
+        waits &= STANDING.c.learner.in_(select(LEARNER.c.id).where(*in_classes(keyring, tenant, classes)))
     opened = (await connection.execute(select(STANDING.c.decision).where(waits))).scalars().all()
     taken = await rows.select_rows(connection, DECISION, "id", opened, DECISION.c.number > after)
     ids = {row.number: row.id for row in taken}
@@ -169,14 +264,16 @@ async def list_deferred(connection: AsyncConnection, tenant: str, *, after: int 
     if not first:
         return []
     return await list_decisions(
-        connection, tenant, ids=[ids[number] for number in first], after=first[0] - 1, limit=limit
+        connection, keyring, tenant, ids=[ids[number] for number in first], after=first[0] - 1, limit=limit
     )
 
 
-async def export_rows(connection: AsyncConnection, decisions: Sequence[DecisionView]) -> list[dict[str, Any]]:
+async def export_rows(
+    connection: AsyncConnection, keyring: Keyring, decisions: Sequence[DecisionView]
+) -> list[dict[str, Any]]:
     """Decisions as rows of a log, with the canonical table's column names; labels become its groups."""
     learners = await rows.select_rows(connection, LEARNER, "id", {decision.learner for decision in decisions})
-    labels = {row.id: identity_from_row(row).labels or {} for row in learners}
+    labels = {row.id: identity_from_row(row, keyring).labels or {} for row in learners}
     exported = []
     for decision in decisions:
         outcome = decision.outcome or {}
@@ -194,21 +291,27 @@ async def export_rows(connection: AsyncConnection, decisions: Sequence[DecisionV
     return exported
 
 
-async def label_names(connection: AsyncConnection, tenant: str) -> list[str]:
+async def label_names(connection: AsyncConnection, keyring: Keyring, tenant: str) -> list[str]:
     """The names of all labels that learners of a tenant have."""
-    labelled = (LEARNER.c.tenant == tenant) & LEARNER.c.labels.is_not(None)
-    texts = (await connection.execute(select(LEARNER.c.labels).where(labelled).distinct())).scalars()
-    return sorted({name for text in texts for name in json.loads(text)})
+    names: set[str] = set()
+    async with connection.stream(select(LEARNER).where(LEARNER.c.tenant == tenant)) as learners:
+        async for chunk in learners.partitions(rows.CHUNK):
+            for row in chunk:
+                names |= (identity_from_row(row, keyring).labels or {}).keys()
+            await asyncio.sleep(0)  # others need not wait for all of them
+    return sorted(names)
 
 
-async def export_learner(connection: AsyncConnection, tenant: str, learner: str, state: StateView) -> dict[str, Any]:
+async def export_learner(
+    connection: AsyncConnection, keyring: Keyring, tenant: str, learner: str, state: StateView
+) -> dict[str, Any]:
     """All that is stored about a learner: identity, state, every event, and teachers' words about them."""
-    identity = await read_identity(connection, tenant, learner)
+    identity = await read_identity(connection, keyring, tenant, learner)
     events = [
         {"number": event.number, "at": rfc3339(event.at), "kind": event.kind, **event.content}
         async for event in _events(connection, learner)
     ]
-    notes = await rows.select_rows(connection, NOTE, "learner", [learner])
+    notes = sorted(await rows.read_notes(connection, keyring, "learner", [learner]))
     return {
         "learner": learner_view(identity),
         "state": state,

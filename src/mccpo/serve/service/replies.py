@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from mccpo.files import canonical_json, sha256_json
+from mccpo.files import canonical_json
 from mccpo.serve.problems import Conflict, Unprocessable
 from mccpo.serve.record import rows, writes
+from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.schema import REPLY
 from mccpo.serve.record.store import Store
 from mccpo.serve.service.database import unavailable_on_failure
@@ -36,17 +37,9 @@ class Completed(NamedTuple):
     finished: bool
 
 
-def idempotent_request(tenant: str, key: str | None, request: Any) -> IdempotentRequest | None:
-    """A request, as JSON values, under a tenant's key; None without a key.
-
-    The key itself is not stored. It is hashed with the request, so nobody can guess from the hash what was asked.
-    """
-    return None if key is None else IdempotentRequest(reply_id(tenant, key), sha256_json([key, request]))
-
-
-def reply_id(tenant: str, key: str) -> str:
-    """The id of the reply to a tenant's idempotency key."""
-    return sha256_json([tenant, key])
+def reply_id(keyring: Keyring, tenant: str, key: str) -> str:
+    """The id of the reply to a tenant's idempotency key, from which nobody can guess the key."""
+    return keyring.keyed_hash("reply", tenant, key)
 
 
 class ReplyStore:
@@ -55,6 +48,17 @@ class ReplyStore:
     def __init__(self, store: Store, clock: Callable[[], int], seconds: float) -> None:
         self.store, self.clock, self.seconds = store, clock, seconds
         self._under_way: set[str] = set()
+
+    def request(self, tenant: str, key: str | None, request: Any) -> IdempotentRequest | None:
+        """A request, as JSON values, under a tenant's key; None without a key.
+
+        Neither is stored, but keyed hashes of them, from which nobody can guess what was asked.
+        """
+        if key is None:
+            return None
+        keyring = self.store.keyring
+        digest = keyring.keyed_hash("request", key, canonical_json(request))
+        return IdempotentRequest(reply_id(keyring, tenant, key), digest)
 
     async def stored_answer(self, request: IdempotentRequest | None) -> Any:
         """What was answered to a request, None if nothing was."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mccpo.files import sha256_json
+from mccpo.files import canonical_json
 from mccpo.serve.problems import Unprocessable
+from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.service.commands import Request
 
 MOST_TEXT = 4096
@@ -31,7 +32,7 @@ def check_values(value: Any) -> None:
             check_values(entry)
 
 
-def request_digest(request: Request) -> str:
-    """The hash of what is asked; without the API key, which may differ when the request is repeated."""
+def request_digest(keyring: Keyring, request: Request) -> str:
+    """A keyed hash of what is asked; without the API key, which may differ when the request is repeated."""
     asked = {name: value for name, value in asdict(request).items() if name != "key"}
-    return sha256_json([type(request).__name__, asked])
+    return keyring.keyed_hash("request", type(request).__name__, canonical_json(asked))

@@ -10,33 +10,43 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import delete, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from mccpo.errors import InputError
 from mccpo.serve.policy.release import Release
-from mccpo.serve.policy.releases import Releases, check_compatible
+from mccpo.serve.policy.releases import Releases, check_compatible, check_gate, gate_text
 from mccpo.serve.record import rows
-from mccpo.serve.record.chain import Head
-from mccpo.serve.record.live_releases import read_live_releases, resume_releases, write_live_releases
-from mccpo.serve.record.schema import HEAD, RELEASE, REPLY, STANDING
+from mccpo.serve.record.chain import Event
+from mccpo.serve.record.engine import failure_text
+from mccpo.serve.record.live_releases import (
+    ReleaseChange,
+    StoredReleases,
+    read_live_releases,
+    record_releases,
+    resume_releases,
+)
+from mccpo.serve.record.schema import HEAD, LEARNER, RELEASE, REPLY, STANDING
 from mccpo.serve.record.store import Store
 from mccpo.serve.service import messages as msg
 from mccpo.serve.service.commands import Request
-from mccpo.serve.service.database import unavailable_on_failure
+from mccpo.serve.service.database import Readiness, unavailable_on_failure
 from mccpo.serve.service.feed import EventFeed
 from mccpo.serve.service.reader import Reader
 from mccpo.serve.service.replies import IdempotentRequest, ReplyStore
 from mccpo.serve.service.sessions import Lapse
 from mccpo.serve.service.terms import Terms
+from mccpo.serve.service.unit_of_work import RecordedEvent
 from mccpo.serve.service.writer import Writer
 
 log = logging.getLogger("mccpo.serve")
 
 ViewT = TypeVar("ViewT")
 _RANDOM = random.SystemRandom()
-_HEAD = select(HEAD.c.number, HEAD.c.hash, HEAD.c.at)
 
 
 def wall_clock() -> int:
@@ -44,8 +54,15 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _told(stored: StoredReleases) -> tuple[str, dict[str, Any]]:
+    return stored.named, stored.live.told()
+
+
 class Service(Reader):
-    """Decides, and keeps the record. Used as `async with Service(store, releases) as service`."""
+    """Decides, and keeps the record. Used as `async with Service(store, releases) as service`.
+
+    With `lower_gate` the release that it starts with may open its gate earlier than the one that decided last.
+    """
 
     def __init__(
         self,
@@ -55,11 +72,15 @@ class Service(Reader):
         *,
         clock: Callable[[], int] = wall_clock,
         draw: Callable[[], float] = _RANDOM.random,
+        lower_gate: bool = False,
     ) -> None:
         self.store = store
         self.terms = terms or Terms()
+        self.clock = clock
         self._writer = Writer(store, releases, self.terms, clock, draw)
+        self._given, self._lower_gate = releases, lower_gate
         self._changing = asyncio.Lock()
+        self._readiness = Readiness(self._check_room, lambda: self._writer.changes)
         self.feed = EventFeed(store, self._writer)
         self.replies = ReplyStore(store, clock, self.terms.reply_seconds)
 
@@ -67,10 +88,19 @@ class Service(Reader):
         await self.store.open()
         try:
             await self._resume()
+        except (SQLAlchemyError, OSError) as error:
+            await self.store.close()
+            what = f"cannot write to the database {self.store.name}: {failure_text(error)}"
+            raise InputError(what, fix="see what holds it") from None
         except BaseException:
             await self.store.close()
             raise
         self._writer.start()
+        try:
+            await self._finish_erasures()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -93,27 +123,66 @@ class Service(Reader):
         return self._writer.releases
 
     async def change_releases(
-        self, change: Callable[[Releases], Releases], request: IdempotentRequest | None = None
+        self,
+        change: Callable[[Releases], Releases],
+        request: IdempotentRequest | None = None,
+        *,
+        what: ReleaseChange = "loaded",
+        key: Mapping[str, str] | None = None,
+        lower_gate: bool = False,
     ) -> dict[str, Any]:
-        """Makes other releases live, from the next batch of requests on and after a restart too; returns them.
+        """Makes other releases live, for every process of the record and after a restart too; returns them.
 
-        With `request` the change is made once, and a repeated request gets the first answer, which is stored with the
-        change.
+        The change is an event that names the `key` it came by. One that lets a looser gate decide is refused without
+        `lower_gate`; one that changes nothing leaves no event. With `request` the change is made once, and a repeated
+        request gets the first answer, which is stored with the change.
         """
         async with self._changing:
+            event = None
             with unavailable_on_failure():
-                async with self.store.writing() as (connection, _):
-                    stored = None if request is None else await self.replies.lookup(connection, request)
-                    if stored is not None:
-                        return dict(stored)
-                    live = change(self.releases)
-                    check_compatible(self.release, live.current)
-                    await write_live_releases(connection, self._writer.named, live)
-                    answer = live.told()
+                async with self.store.turn() as (connection, head, number):
+                    answered = None if request is None else await self.replies.lookup(connection, request)
+                    if answered is not None:
+                        return dict(answered)
+                    before = await self._live_on_record(connection, number)
+                    stored = StoredReleases(before.named, change(before.live))
+                    check_compatible(before.live.current, stored.live.current)
+                    if not lower_gate:
+                        check_gate(before.live.current, stored.live.current, "send lower_gate: true if that is meant")
+                    answer = stored.live.told()
+                    if answer != before.live.told():
+                        event = await record_releases(connection, head, self.clock(), what, stored, key)
                     if request is not None:
                         await self.replies.save(connection, request, answer)
-            self._writer.live = live
+            if event is not None:
+                self._changed(stored, event)
             return answer
+
+    async def refresh(self) -> None:
+        """Reads which releases are live, as another process may have changed it."""
+        async with self._reading() as connection:
+            await self._refresh(connection)
+
+    def _changed(self, stored: StoredReleases, event: Event) -> None:
+        self._writer.adopt(stored, event.number)
+        self._writer.pass_on(RecordedEvent(event, None, None))
+        log.info(
+            "release %s decides, by %s (%s, key %s)",
+            stored.live.current.version,
+            gate_text(stored.live.current),
+            event.content["change"],
+            (event.content["key"] or {}).get("id", "none"),
+        )
+
+    async def _live_on_record(self, connection: AsyncConnection, number: int | None) -> StoredReleases:
+        stored = await read_live_releases(connection, number, self._writer.releases)
+        if stored is None:
+            raise RuntimeError("which releases are live was not put on record at the start")
+        return stored
+
+    async def _refresh(self, connection: AsyncConnection) -> None:
+        number = (await connection.execute(select(HEAD.c.live))).scalar_one()
+        await self._writer.follow(connection, number)
 
     # ---- what changes something
 
@@ -148,12 +217,15 @@ class Service(Reader):
         """
         now = self._writer.clock()
         requests = await self._overdue(now)
-        done, failed = 0, []
-        for tenant, request in requests:
-            try:
-                done += await self._writer.submit(tenant, request) is not None
-            except Exception as error:
-                failed.append(error)
+        results: list[Any] = []
+        for start in range(
+            0, len(requests), self.terms.batch
+        ):  # each share of them is one commit, with what else waits
+            due = requests[start : start + self.terms.batch]
+            submitted = (self._writer.submit(tenant, request) for tenant, request in due)
+            results += await asyncio.gather(*submitted, return_exceptions=True)
+        failed = [result for result in results if isinstance(result, Exception)]
+        done = sum(result is not None for result in results) - len(failed)
         if failed:
             log.warning("%d of %d left as they are, the last because: %s", len(failed), len(requests), failed[-1])
         oldest = now - self.terms.reply_seconds * 1000
@@ -163,7 +235,13 @@ class Service(Reader):
         return done
 
     async def check_ready(self) -> None:
-        """Raises `Unavailable` unless the database can be written to now, and has room for what comes next."""
+        """Raises `Unavailable` unless the database can be written to, and has room for what comes next.
+
+        That is tried every few seconds at most, and anew once a commit has failed.
+        """
+        await self._readiness.check()
+
+    async def _check_room(self) -> None:
         with unavailable_on_failure():
             await self.store.check_room()
 
@@ -183,15 +261,39 @@ class Service(Reader):
         return requests
 
     async def _resume(self) -> None:
-        """Continues with the releases that were live, if there is a record already."""
-        async with self.store.reading() as connection:
+        """Continues with the releases that were live, or puts on record that others are from now on."""
+        event = None
+        async with self.store.turn() as (connection, head, number):
             version = (await connection.execute(select(RELEASE.c.version).limit(1))).scalar()
             recorded = await rows.read_releases(connection, [] if version is None else [version])
             for release in recorded.values():  # one stands for all: those on record are compatible with each other
-                check_compatible(release, self.release)
-            live = resume_releases(await read_live_releases(connection), self.releases)
-            self._writer.check_clock(Head._make((await connection.execute(_HEAD)).one()))
-        self._writer.live = live
+                check_compatible(release, self._given.current)
+            before = await read_live_releases(connection, number, {})
+            stored = StoredReleases(self._given.current.version, resume_releases(before, self._given), number)
+            if before is not None and not self._lower_gate:
+                check_gate(before.live.current, stored.live.current, "give --lower-gate if that is meant")
+            self._writer.check_clock(head)
+            if before is None or number is None or _told(before) != _told(stored):
+                event = await record_releases(connection, head, self.clock(), "started", stored, None)
+        if event is not None:
+            self._changed(stored, event)
+        elif number is not None:
+            self._writer.adopt(stored, number)
+
+    async def _finish_erasures(self) -> None:
+        """Erases the keys of who is erased on record, and on record whose key is erased: a crash or an older copy that
+        was restored may have left one without the other."""
+        keyring = self.store.keyring
+        async with self._reading() as connection:
+            erased = LEARNER.c.erased.is_not(None) & LEARNER.c.slot.is_not(None)
+            query = select(LEARNER.c.id, LEARNER.c.slot).where(erased)
+            await asyncio.to_thread(keyring.erase, [(row.id, row.slot) for row in await connection.execute(query)])
+            not_erased = LEARNER.c.erased.is_(None)
+            without_key = await rows.select_rows(connection, LEARNER, "id", set(keyring.erased()), not_erased)
+        for row in without_key:
+            await self._writer.submit(row.tenant, msg.Erase(row.id, "restored"))
+        if without_key:
+            log.warning("%d learners were erased once more: this is an older copy of the record", len(without_key))
 
     async def _submit(self, kind: type[ViewT], tenant: str, request: Request, key: str | None) -> ViewT:
         answer = await self._writer.submit(tenant, request, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mccpo.serve.record.chain import new_id
-from mccpo.serve.record.learner_history import LearnerHistory
+from mccpo.serve.record.learner_history import LearnerHistory, away_seconds
 from mccpo.serve.record.rows import SessionRow
 from mccpo.serve.service.unit_of_work import RequestWork
 
@@ -24,7 +24,7 @@ def begin_session(work: RequestWork, history: LearnerHistory) -> SessionRow:
         "session": id,
         "change": "began",
         "release": work.unit.live.current.version,
-        "away": (work.now - history.active) / 1000,
+        "away": away_seconds(history, work.now),
         "forgetting": work.unit.terms.forgetting,
     }
     event = work.append("session", history.learner, content)
@@ -45,7 +45,7 @@ def end_session(work: RequestWork, history: LearnerHistory, cause: str) -> Sessi
 
 def timed_out(work: RequestWork, history: LearnerHistory) -> bool:
     """Whether the learner has made no request for so long that the session is over."""
-    return work.now - history.active > work.unit.terms.session_seconds * 1000
+    return work.unit.terms.session_expired(history, work.now)
 
 
 def end_if_timed_out(work: RequestWork, learner: str) -> SessionRow | None:

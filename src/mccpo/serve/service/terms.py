@@ -1,8 +1,15 @@
-"""The rules of the service."""
+"""The rules of the service, and what follows from them for a learner at a time.
+
+The record holds what was known when a learner was last heard of. What has been forgotten since then goes on record
+with the next session, or the next outcome that counts; until then it is only derived, here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from mccpo.serve.policy.release import Release
+from mccpo.serve.record.learner_history import LearnerHistory, away_seconds, forgotten
 
 
 @dataclass(frozen=True)
@@ -28,3 +35,13 @@ class Terms:
     batch: int = 128
     waiting: int = 10_000
     cached_learners: int = 10_000
+
+    def known_now(self, history: LearnerHistory, release: Release, now: int) -> LearnerHistory:
+        """A learner's history with what is known now: every gate, state and page asks here."""
+        now = max(now, history.active)  # the clock may have gone back
+        ended = history._replace(session=None) if self.session_expired(history, now) else history
+        return history._replace(state=forgotten(ended, release, away_seconds(ended, now), self.forgetting).state)
+
+    def session_expired(self, history: LearnerHistory, now: int) -> bool:
+        """Whether the learner has made no request for so long that an open session is over."""
+        return now - history.active > self.session_seconds * 1000

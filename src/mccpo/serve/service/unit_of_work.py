@@ -15,7 +15,7 @@ from mccpo.serve.policy.releases import Releases
 from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record.chain import Event, EventKind, Head, seal_event
 from mccpo.serve.record.learner_history import LearnerHistory, apply_event
-from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow, ReplyRow, SessionRow
+from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow, ReplyRow, SessionRow, normal_name
 from mccpo.serve.service.terms import Terms
 
 RowKind: TypeAlias = Literal["histories", "identities", "decisions", "sessions", "notes", "replies"]
@@ -23,11 +23,11 @@ RowKind: TypeAlias = Literal["histories", "identities", "decisions", "sessions",
 
 
 class RecordedEvent(NamedTuple):
-    """An event, and its learner's history before and after it."""
+    """An event, and its learner's history before and after it; an event about releases has no learner."""
 
     event: Event
     before: LearnerHistory | None
-    after: LearnerHistory
+    after: LearnerHistory | None
 
 
 @dataclass
@@ -102,16 +102,20 @@ class UnitOfWork:
 
     def learner_named(self, tenant: str, name: str) -> Identity | None:
         """The learner whom a tenant calls by this name."""
-        identity = self.identities.get(self.names.get((tenant, name), ""))
-        return identity if identity is not None and identity.name == name else None
+        for form in (name, normal_name(name)):
+            identity = self.identities.get(self.names.get((tenant, form), ""))
+            if identity is not None and identity.name == form:
+                return identity
+        return None
 
 
 class RequestWork:
-    """What one request does, until it has succeeded."""
+    """What one request does, until it has succeeded; `key` is the API key that it came by, which its events name."""
 
-    def __init__(self, unit: UnitOfWork, tenant: str) -> None:
+    def __init__(self, unit: UnitOfWork, tenant: str, key: Mapping[str, str] | None = None) -> None:
         self.unit = unit
         self.tenant = tenant
+        self.key = key
         self.head = unit.head
         self.recorded: list[RecordedEvent] = []
         self.erased: list[str] = []
@@ -135,7 +139,7 @@ class RequestWork:
 
     def append(self, kind: EventKind, learner: str, content: Mapping[str, Any]) -> Event:
         """Adds an event to the record, and applies it to the learner's history."""
-        event = seal_event(self.head, self.unit.now, kind, self.tenant, learner, content)
+        event = seal_event(self.head, self.unit.now, kind, self.tenant, learner, {**content, "key": self.key})
         before = self._latest(learner)
         after = apply_event(before, event, self.unit.releases)
         self.head = event.head

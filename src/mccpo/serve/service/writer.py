@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,12 +23,13 @@ from mccpo.errors import InputError
 from mccpo.serve.policy.release import Release
 from mccpo.serve.policy.releases import Releases
 from mccpo.serve.problems import Conflict, Problem, Unavailable, Unprocessable
-from mccpo.serve.record import writes
+from mccpo.serve.record import rows, writes
 from mccpo.serve.record.chain import Head, rfc3339
+from mccpo.serve.record.engine import failure_text
 from mccpo.serve.record.learner_history import LearnerHistory
-from mccpo.serve.record.live_releases import write_live_releases
+from mccpo.serve.record.live_releases import StoredReleases, read_live_releases
 from mccpo.serve.record.rows import Identity, ReplyRow
-from mccpo.serve.record.store import Store, failure_text
+from mccpo.serve.record.store import Store
 from mccpo.serve.service.commands import Request, check_still_ready, perform
 from mccpo.serve.service.idempotency import rebuild_answer, reply_reference
 from mccpo.serve.service.loading import load_unit_of_work
@@ -45,6 +47,19 @@ AHEAD = 60_000
 """Milliseconds by which the record may be ahead of the clock before a warning is logged."""
 
 
+class BatchReport(NamedTuple):
+    """What became of a batch: how many requests it had, how long it took, and the kinds of events that it wrote.
+
+    `failed` if the database failed, so that nothing was done; `head` is the last event on record otherwise.
+    """
+
+    requests: int
+    seconds: float
+    kinds: Sequence[str] = ()
+    head: int = 0
+    failed: bool = False
+
+
 class PendingRequest(NamedTuple):
     """A request that waits for its answer. `reply` is the id of its idempotency key, `digest` the hash of its body."""
 
@@ -56,26 +71,28 @@ class PendingRequest(NamedTuple):
 
 
 class Writer:
-    """Carries out requests in the order in which they come. `live` may be set to other releases at any time.
+    """Carries out requests in the order in which they come, by the releases that the record says are live.
 
-    `named` is the version that the service was started with; the first commit stores which releases are live.
+    `live` are those of the last batch or reading; `live_number` is the event that says so.
     """
 
     def __init__(
         self, store: Store, live: Releases, terms: Terms, clock: Callable[[], int], draw: Callable[[], float]
     ) -> None:
         self.store, self.live, self.terms, self.clock, self.draw = store, live, terms, clock, draw
-        self.named = live.current.version
+        self.live_number = 0
         self.releases: dict[str, Release] = {}
         self.listeners: list[EventListener] = []
         self.label_listeners: list[LabelListener] = []
-        self._stored_versions: set[str] = set()
+        self.batch_listeners: list[Callable[[BatchReport], None]] = []
         self._histories: OrderedDict[str, LearnerHistory] = OrderedDict()
         self._head: Head | None = None
         self._queue: deque[PendingRequest] = deque()
         self._under_way: set[str] = set()
         self._wake = asyncio.Event()
-        self._stopping = self._log_to_clear = self._live_is_stored = self._ahead = False
+        self._stopping = self._log_to_clear = self._ahead = self._failing = False
+        self._keys_to_erase: set[tuple[str, int]] = set()
+        self.changes = 0  # how often commits began to fail, or to succeed again
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -90,6 +107,11 @@ class Writer:
         if self._task is not None:
             await self._task
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait to be carried out."""
+        return len(self._queue)
+
     async def submit(self, tenant: str, request: Request, key: str | None = None) -> Answer | None:
         """Carries out a request: once for an idempotency key, however often it is asked."""
         check_values([tenant, key or "", *(getattr(request, entry.name) for entry in fields(request))])
@@ -97,10 +119,11 @@ class Writer:
             raise Unavailable("the service is stopping")
         if len(self._queue) >= self.terms.waiting:
             raise Unavailable("too many requests wait", retry_after=1)
-        reply = None if key is None else reply_id(tenant, key)
+        keyring = self.store.keyring
+        reply = None if key is None else reply_id(keyring, tenant, key)
         if reply is not None and reply in self._under_way:
             raise Conflict("a request with this idempotency key is under way", retry_after=1)
-        digest = "" if key is None else request_digest(request)
+        digest = "" if key is None else request_digest(keyring, request)
         pending = PendingRequest(tenant, request, reply, digest, asyncio.get_running_loop().create_future())
         if reply is not None:
             self._under_way.add(reply)
@@ -115,14 +138,22 @@ class Writer:
                 await self._wake.wait()
                 continue
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), self.terms.batch))]
+            began = time.perf_counter()
             try:
-                await self._carry_out(batch)
+                unit = await self._carry_out(batch)
+                kinds = [recorded.event.kind for recorded in unit.recorded]
+                self._report(BatchReport(len(batch), time.perf_counter() - began, kinds, unit.head.number))
             except BaseException as error:
                 self._fail(batch, error)
+                self._report(BatchReport(len(batch), time.perf_counter() - began, failed=True))
                 if not isinstance(error, Exception):
                     raise
             finally:
                 self._release_keys(batch)
+
+    def _report(self, report: BatchReport) -> None:
+        for listener in self.batch_listeners:
+            _notify(listener, [(report,)])
 
     def _release_keys(self, batch: list[PendingRequest]) -> None:
         self._under_way.difference_update(pending.reply for pending in batch if pending.reply is not None)
@@ -131,7 +162,7 @@ class Writer:
         """Answers a batch that nothing was done, and drops the caches, which may be ahead of the database."""
         self._histories.clear()
         self._head = None
-        self._stored_versions.clear()
+        self._note_failing(True)
         problem: Exception = Unavailable("the service is stopping")
         if isinstance(error, SQLAlchemyError | OSError | TimeoutError | InputError):
             log.error("the database failed: %s", failure_text(error))
@@ -143,15 +174,20 @@ class Writer:
             if not pending.answer.done():
                 pending.answer.set_exception(problem)
 
-    async def _carry_out(self, batch: list[PendingRequest]) -> None:
-        async with self.store.writing() as (connection, head):
+    def _note_failing(self, failing: bool) -> None:
+        self.changes += failing is not self._failing
+        self._failing = failing
+
+    async def _carry_out(self, batch: list[PendingRequest]) -> UnitOfWork:
+        async with self.store.turn() as (connection, head, live):
+            await self.follow(connection, live)
             unit = await self._load(connection, head, batch)
             answers = [self._perform(unit, pending) for pending in batch]
             await self._write(connection, unit)
         self._head = unit.head
-        self._live_is_stored = True
+        self._note_failing(False)
         self._cache(unit.histories)
-        await self._clear_log(bool(unit.erased))
+        await self._remove_erased([unit.identities[learner] for learner in unit.erased])
         self._release_keys(batch)
         for pending, answer in zip(batch, answers, strict=True):
             if pending.answer.done():  # the client has gone
@@ -161,24 +197,42 @@ class Writer:
             else:
                 pending.answer.set_result(answer)
         self._notify_listeners(unit.recorded, unit.changes("identities"))
+        return unit
 
     async def _load(self, connection: AsyncConnection, head: Head, batch: list[PendingRequest]) -> UnitOfWork:
         if head != self._head:
-            self._histories.clear()  # another service has written
-        live = self.live
-        deciding = [release for release in (live.current, live.shadow) if release is not None]
-        unstored = [release for release in deciding if release.version not in self._stored_versions]
-        await writes.write_releases(connection, unstored)
-        self._stored_versions.update(release.version for release in unstored)
-        self.releases |= {release.version: release for release in unstored}
-        if not self._live_is_stored:  # once: later changes are stored as they are made
-            await write_live_releases(connection, self.named, live)
+            await self._forget_changed(connection, head)
         self.check_clock(head)
-        unit = UnitOfWork(head, self.clock(), self.terms, live, self.releases, self.draw)
+        unit = UnitOfWork(head, self.clock(), self.terms, self.live, self.releases, self.draw)
         requests = [(pending.tenant, pending.request) for pending in batch]
         replies = {pending.reply for pending in batch if pending.reply is not None}
-        await load_unit_of_work(connection, unit, requests, replies, self._histories, self.releases)
+        keyring = self.store.keyring
+        await load_unit_of_work(connection, unit, requests, replies, self._histories, self.releases, keyring)
         return unit
+
+    async def _forget_changed(self, connection: AsyncConnection, head: Head) -> None:
+        """Drops the histories of learners about whom another process has written since our last commit."""
+        if self._head is None or head.number - self._head.number > self.terms.cached_learners:
+            self._histories.clear()
+            return
+        for learner in await rows.learners_between(connection, self._head.number, head.number):
+            self._histories.pop(learner, None)
+
+    async def follow(self, connection: AsyncConnection, number: int | None) -> None:
+        """Goes over to the releases that an event says are live, unless these are known already."""
+        if number is None or number <= self.live_number:
+            return
+        stored = await read_live_releases(connection, number, self.releases)
+        if stored is not None:
+            self.adopt(stored, number)
+
+    def adopt(self, stored: StoredReleases, number: int) -> None:
+        """Decides by a live set from now on, which event `number` has put on record."""
+        live = stored.live
+        if number > self.live_number:
+            self.live, self.live_number = live, number
+        deciding = (live.current, live.previous, live.shadow)
+        self.releases |= {release.version: release for release in deciding if release is not None}
 
     def check_clock(self, head: Head) -> None:
         """Warns, once, if the record is ahead of the clock: its time then stands still until the clock catches up.
@@ -198,14 +252,14 @@ class Writer:
     def _perform(self, unit: UnitOfWork, pending: PendingRequest) -> Answer | Exception | None:
         """Carries out one request; its failure does not affect the others."""
         try:
-            work = RequestWork(unit, pending.tenant)
+            work = RequestWork(unit, pending.tenant, getattr(pending.request, "key", None))
             reply = unit.replies.get(pending.reply) if pending.reply is not None else None
             if reply is not None and reply.at >= unit.now - self.terms.reply_seconds * 1000:
                 return self._repeat(pending, reply, work)
             answer = perform(pending.request, work)
             if pending.reply is not None and answer is not None:
                 learner = answer.id if isinstance(answer, LearnerView) else answer.learner
-                reference = reply_reference(answer, work).to_text()
+                reference = reply_reference(answer).to_text()
                 work.write(
                     "replies", pending.reply, ReplyRow(pending.reply, pending.digest, reference, learner, work.now)
                 )
@@ -231,10 +285,10 @@ class Writer:
         if unit.erased:
             await writes.erase_words(connection, unit.erased)
         await writes.write_histories(connection, unit.changes("histories"))
-        await writes.write_identities(connection, unit.changes("identities"))
+        await writes.write_identities(connection, self.store.keyring, unit.changes("identities"))
         await writes.write_decisions(connection, unit.changes("decisions"))
         await writes.write_sessions(connection, unit.changes("sessions"))
-        await writes.write_notes(connection, unit.changes("notes"))
+        await writes.write_notes(connection, self.store.keyring, unit.changes("notes"))
         await writes.write_replies(connection, unit.changes("replies"))
 
     def _cache(self, histories: Mapping[str, LearnerHistory]) -> None:
@@ -244,14 +298,25 @@ class Writer:
         while len(self._histories) > self.terms.cached_learners:
             self._histories.popitem(last=False)
 
-    async def _clear_log(self, erased: bool) -> None:
-        """Removes what was erased from the database's write-ahead log too, now or with a later batch."""
-        self._log_to_clear = self._log_to_clear or erased
+    async def _remove_erased(self, erased: Collection[Identity]) -> None:
+        """Erases the keys of who was erased, and what the database's log of writes has of them, now or later."""
+        self._keys_to_erase |= {(identity.id, identity.slot) for identity in erased if identity.slot is not None}
+        if self._keys_to_erase:
+            try:
+                await asyncio.to_thread(self.store.keyring.erase, self._keys_to_erase)
+                self._keys_to_erase = set()
+            except OSError as error:  # the erasure is on record all the same; the next batch or start tries again
+                log.error("the keys of erased learners cannot be erased: %s", failure_text(error))
+        self._log_to_clear = self._log_to_clear or bool(erased)
         if self._log_to_clear:
             try:
                 self._log_to_clear = not await self.store.clear_log()
             except (SQLAlchemyError, sqlite3.Error, OSError) as error:  # the batch is committed all the same
                 log.error("the log of the database cannot be emptied: %s", failure_text(error))
+
+    def pass_on(self, recorded: RecordedEvent) -> None:
+        """Tells the listeners of an event that was written elsewhere than by a batch."""
+        self._notify_listeners([recorded], [])
 
     def _notify_listeners(self, recorded: list[RecordedEvent], identities: list[Identity]) -> None:
         labels = [

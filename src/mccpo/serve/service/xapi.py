@@ -1,4 +1,4 @@
-"""xAPI 1.0.3: outcomes come in as statements, decisions go out as statements.
+"""xAPI 1.0.3 and 2.0: outcomes come in as statements, decisions go out as statements.
 
 A statement with `result.success` reports an outcome, whatever its verb. It names its decision by the extension
 `urn:mccpo:decision` of its context, as the statement of the decision had it: a platform hands the context back. Without
@@ -21,6 +21,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from mccpo.errors import InputError
 
 VERSION = "1.0.3"
+VERSIONS = {"1.0": VERSION, "2.0": "2.0.0"}
+"""The versions of xAPI that are spoken, by what those who ask for one begin with."""
 URN = "urn:mccpo:"
 """What our own extensions and activities begin with."""
 HOME = "urn:mccpo:learners"
@@ -102,13 +104,13 @@ def outcome_of(statement: object, what: str = "the statement") -> ReportedOutcom
 
 
 def statement_of(
-    decision: DecisionDetails, outcome: OutcomeDetails | None = None, *, home: str = HOME
+    decision: DecisionDetails, outcome: OutcomeDetails | None = None, *, home: str = HOME, version: str = VERSION
 ) -> dict[str, Any]:
     """The statement of a decision, or, with its outcome, that of its answer."""
     kind = "decision" if outcome is None else "outcome"
     statement: dict[str, Any] = {
         "id": str(uuid5(NAMESPACE_URL, f"{URN}{kind}:{decision.decision}")),
-        "version": VERSION,
+        "version": version,
         "actor": {"objectType": "Agent", "account": {"homePage": home, "name": decision.learner}},
         "verb": _verb("launched" if outcome is None else "answered"),
         "object": _activity(

@@ -13,9 +13,9 @@
     override: ["override", "#1d5fbf"],
     deferral: ["deferred", "#0f6f7a"],
     gain: ["gain", "#1a7f4e"],
-    c2: ["too little gain", "#c2570c"],
-    c3: ["too little demand", "#7a3fb0"],
-    c4: ["engagement without gain", "#1d5fbf"],
+    c2: ["too little progress", "#c2570c"],
+    c3: ["too little challenge", "#7a3fb0"],
+    c4: ["busy without learning", "#1d5fbf"],
   };
   const percent = (value) => `${(100 * value).toFixed(Math.abs(value) < 0.1 && value !== 0 ? 1 : 0)}\u00a0%`;
   const small = (value) => value.toPrecision(2);

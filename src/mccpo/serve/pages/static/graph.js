@@ -15,6 +15,9 @@
     locked: { line: "#8a919c", fill: "#dfe2e7", back: "#f6f7f8" },
   };
   const percent = (value) => `${Math.round(100 * value)}\u00a0%`;
+  // Of a mastery in doubt, the gate counts on less.
+  const known = (one) => percent(one.mastery) === percent(one.trusted)
+    ? percent(one.mastery) : `${percent(one.mastery)}, the gate counts on ${percent(one.trusted)}`;
   const LONGEST = 26;
   let concepts = new Map();
   let chosen = null;
@@ -26,6 +29,7 @@
       concepts.set(item.dataset.concept, {
         item,
         mastery: Number(item.dataset.mastery),
+        trusted: Number(item.dataset.trusted),
         status: item.dataset.status,
         prerequisites: JSON.parse(item.dataset.prerequisites),
         unmet: JSON.parse(item.dataset.unmet),
@@ -145,8 +149,8 @@
   function explain(name) {
     const one = concepts.get(name);
     const after = [...concepts].filter(([, other]) => other.prerequisites.includes(name)).map(([other]) => other);
-    const lines = [line(strong(name), `: ${one.status}, mastery ${percent(one.mastery)} of ${percent(told.theta)}.`)];
-    const unmet = Object.entries(one.unmet).map(([other, mastery]) => `${other} (${percent(mastery)})`);
+    const lines = [line(strong(name), `: ${one.status}, mastery ${known(one)}; mastered at ${percent(told.theta)}.`)];
+    const unmet = one.unmet.map((other) => `${other} (${known(concepts.get(other))})`);
     if (unmet.length) lines.push(line(`Locked, since it waits for ${unmet.join(", ")}.`));
     lines.push(line(one.prerequisites.length ? `Needs ${one.prerequisites.join(", ")}. ` : "Needs nothing before it. ",
       after.length ? `Opens ${after.join(", ")}.` : "Opens nothing further."));
