@@ -152,7 +152,7 @@ def test_a_small_load_from_start_to_replay(run_of, monkeypatch):
     assert [one[way]["requests"] for way in ("served", "bare", "grouped")] == [80, 80, 80]
     verified = one["verified"]
     assert (verified["wrong"], verified["decisions"], verified["outcomes"]) == (None, 40, 40)
-    assert verified["events"] == 20 + 20 + 80  # learners, their sessions, decisions and outcomes
+    assert verified["events"] == 1 + 20 + 20 + 80  # the release, learners, their sessions, decisions and outcomes
     assert 20 < one["megabytes"] < 300
     assert len(one["round_ratios"]) == 2
     assert "names none" in found["databases"]["postgresql"]["missing"]
