@@ -41,14 +41,15 @@ def played(rule, copy, episodes=EPISODES, seed=5):
 
 def assert_same(ours, theirs):
     """The same episodes, summed up by another program."""
-    for name, one, other in zip(ours._fields, ours, theirs, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=name)
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_methods_with_the_same_parameters_have_the_same_episodes():
     parameters = of_seeds(SEEDS)
     found = judged(np.stack([parameters, parameters]), methods=(PLAIN, NO_FRONTIER))
-    for leaf in found:
+    for leaf in jax.tree.leaves(found):
         np.testing.assert_array_equal(leaf[0], leaf[1])
     assert len(np.unique(found.ret[0].round(4))) > SEEDS * EPISODES / 2  # they are not all alike
 
@@ -58,7 +59,7 @@ def test_so_have_policies_that_are_judged_apart():
     parameters = of_seeds(SEEDS)
     alone = judged(parameters[None, :2])
     beside = judged(np.stack([parameters[::-1], parameters]), methods=(NO_FRONTIER, PLAIN))
-    for one, other in zip(alone, beside, strict=True):
+    for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(beside), strict=True):
         np.testing.assert_allclose(one[0], other[1, :2], rtol=1e-6)
 
 
@@ -98,7 +99,7 @@ def test_blocks_of_rules_and_networks_are_the_same(monkeypatch):
 def test_the_first_of_many_episodes_of_a_rule_are_those_of_few(monkeypatch, few):
     monkeypatch.setattr(policy_set, "BLOCK", 4)
     many, fewer = (played(RandomReady(), 1, episodes=episodes) for episodes in (11, few))
-    for one, other in zip(many, fewer, strict=True):
+    for one, other in zip(jax.tree.leaves(many), jax.tree.leaves(fewer), strict=True):
         assert (one.shape[-1], other.shape[-1]) == (11, few)
         np.testing.assert_allclose(one[..., :few], other, rtol=1e-6)
 
@@ -115,7 +116,7 @@ def test_copies_of_a_rule_are_its_seeds():
     found = RulePolicies(RandomReady(), SEEDS).play(ENV, episodes=EPISODES, seed=5)
     assert found.ret.shape == (SEEDS, EPISODES)
     for copy in range(SEEDS):
-        for one, other in zip(found, played(RandomReady(), copy), strict=True):
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(played(RandomReady(), copy)), strict=True):
             np.testing.assert_array_equal(one[copy], other)
     fewer = RulePolicies(RandomReady(), 2).play(ENV, episodes=EPISODES, seed=5)
     np.testing.assert_array_equal(found.ret[:2], fewer.ret)

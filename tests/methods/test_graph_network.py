@@ -1,5 +1,6 @@
 """The network on the curriculum's graph: who hears of whom, concepts treated alike, and both ways of passing on."""
 
+import dataclasses
 import functools
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 from mccpo.env import Conditioned, make
 from mccpo.methods.gradient.graph_network import GraphNetwork, graph_network_of, shared_network_of
 from mccpo.methods.gradient.network import Network
-from mccpo.policy import graph_network
+from mccpo.policy import GraphPolicyNetwork
 
 CHAIN = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
 
@@ -113,17 +114,21 @@ def test_renaming_the_concepts_renames_the_actions_and_nothing_else():
     np.testing.assert_allclose(other_values, values, atol=1e-5)
 
 
-def test_a_list_of_edges_says_the_same_as_a_matrix(monkeypatch):
-    net = network(edges=(*CHAIN, (0, 5), (1, 5)))
-    features = jax.random.uniform(jax.random.key(3), (13, 4))
-    dense = jax.jit(lambda *given: net.apply(*given))(weights(net), features)
-    monkeypatch.setattr(graph_network, "DENSE", 3)
-    listed = jax.jit(lambda *given: net.apply(*given))(weights(net), features)  # another function: compiled again
-    for one, other in zip(listed, dense, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+@pytest.mark.parametrize("shape", [{}, {"rounds": 0, "sees_neighbours": True, "heard": 4}], ids=["rounds", "heard"])
+def test_gradients_are_those_that_jax_finds_by_itself(shape):
+    """Of a graph with a concept of 70 neighbours, which takes more than one table to list."""
+    edges = (*((of, 79) for of in range(70)), *((0, to) for to in range(70, 79)), (3, 4))
+    net = network(80, edges, **shape)
+    plain = GraphPolicyNetwork(**{field.name: getattr(net, field.name) for field in dataclasses.fields(net)})
+    features = jax.random.uniform(jax.random.key(3), (161, 4))
+
+    def gradient(which):
+        return jax.jit(jax.grad(lambda parameters: sum((part**2).sum() for part in which.apply(parameters, features))))
+
+    np.testing.assert_allclose(gradient(net)(weights(net)), gradient(plain)(weights(net)), rtol=2e-4, atol=1e-3)
 
 
-def test_learners_with_graphs_of_their_own_have_no_edges_and_wrapped_ones_a_plain_network():
+def test_learners_with_own_graphs_get_no_edges():
     assert graph_network_of(make("random-curricula", graphs=2)).edges == ()
     wrapped = graph_network_of(Conditioned(make("tutor-15"), (0.4, 1.0), relative=True))
     assert type(wrapped) is Network

@@ -203,7 +203,7 @@ def test_many_episodes_are_played_in_blocks_and_the_nth_is_always_the_same(train
     assert [episodes for _, episodes in blocks] == [4, 4, 4, 4, 4, 4]
     keys = np.concatenate([np.asarray(jax.random.key_data(keys)) for keys, _ in blocks[:3]])
     assert len(np.unique(keys, axis=0)) == 3 * 2  # one for each block and seed, which both methods have
-    for one, other, first in zip(many, fewer, whole, strict=True):
+    for one, other, first in zip(*map(jax.tree.leaves, (many, fewer, whole)), strict=True):
         assert one.shape[-1] == 11
         np.testing.assert_array_equal(one[..., :9], other)
         np.testing.assert_array_equal(one[..., :4], first)

@@ -10,7 +10,7 @@ import pytest
 
 from mccpo.env import make
 from mccpo.errors import InputError
-from mccpo.methods import budgets_of, method_arrays, method_spec
+from mccpo.methods import GradientEntry, budgets_of, method_arrays, method_entry, method_spec
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import advantages, appraise
 from mccpo.methods.gradient.network import Network
@@ -358,6 +358,17 @@ def test_the_frontier_rate_falls_to_zero_at_its_end(share, rate):
     assert float(now.frontier_rate) == pytest.approx(rate)
     always = ppo.exploring(method("mc-cpo"), PPOSettings(frontier_end=math.inf), jnp.asarray(share))
     assert float(always.frontier_rate) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_network_learns_without_the_frontier_unless_asked_to(share):
+    now = ppo.exploring(method("mc-cpo"), PPOSettings(), jnp.asarray(share))
+    assert float(now.frontier_rate) == 0.0
+    entry = method_entry("mc-cpo-frontier")
+    assert isinstance(entry, GradientEntry)
+    assert entry.settings is not None
+    asked = ppo.exploring(method("mc-cpo-frontier"), entry.settings, jnp.asarray(share))
+    assert (float(asked.frontier_rate) > 0) == (share < 0.5)
 
 
 def test_what_an_episode_has_spent_is_not_weighted():

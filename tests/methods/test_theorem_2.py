@@ -1,4 +1,6 @@
-"""Theorem 2 against the linear program: multipliers, budgets and return of the averaged policy converge to its own."""
+"""Theorem 2 against the linear program: what converges to its optimum, and what refutes the theorem as published."""
+
+import math
 
 import numpy as np
 import pytest
@@ -6,6 +8,8 @@ import pytest
 from mccpo.env import make
 from mccpo.exact import Infeasible, Optimum, enumerate_model, evaluate, solve
 from mccpo.methods import TabularPlan, method_spec, train_tabular
+from mccpo.methods.mc_cpo.multipliers import MultiplierRule
+from mccpo.methods.mc_cpo.tabular import TabularSettings
 
 pytestmark = pytest.mark.usefixtures("optimised")
 
@@ -69,3 +73,30 @@ def test_a_slack_budget_s_multiplier_goes_to_zero():
     for value in values:
         assert value.ret > 0.99 * optimum.values.ret
         assert value.costs["c4"] < budgets["c4"]
+
+
+def test_theorem_2_fails_where_no_policy_meets_the_budget():
+    """The chain satisfies A1 to A8, and no policy brings c4 below 0.98: with a budget of 0.5 nothing converges.
+
+    The published rule has no cap, and its multiplier grows at every point; ours stops it at the cap, without
+    feasibility and without complementary slackness.
+    """
+    env, budget = make("chain"), 0.5
+    model = enumerate_model(env)
+    infeasible = solve(model, {"c4": budget})
+    assert isinstance(infeasible, Infeasible)
+    assert infeasible.least["c4"] == pytest.approx(0.9802, abs=1e-4)
+    place = env.cost_names.index("c4")
+    for cap in (math.inf, 10.0):
+        rule = MultiplierRule(proportional=0.0, memory=0.0, cap=cap)  # the published one: it only integrates
+        plan = TabularPlan(episodes=8_000, batch=BATCH, seeds=1, settings=TabularSettings(tighten=0.0, rule=rule))
+        runs = train_tabular(env, [method_spec("mc-cpo-paper")], {"c4": budget}, plan)
+        curve = np.asarray(runs.curves.multipliers)[0, ..., place]
+        last = runs.multipliers_last[0][:, place]
+        if math.isinf(cap):
+            assert (np.diff(curve, axis=-1) > 0).all()
+            assert last.min() > 20
+        else:
+            assert (last == cap).all()
+        for policy in runs.last[0]:
+            assert evaluate(model, policy[model.index]).costs["c4"] > 0.98

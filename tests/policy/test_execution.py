@@ -14,7 +14,7 @@ masks = st.lists(st.booleans(), min_size=SIZE, max_size=SIZE).map(np.array)
 
 
 @given(weights, masks)
-def test_every_filter_gives_a_distribution_and_none_but_the_first_lets_through_what_it_must_not(given_weights, allowed):
+def test_filters_give_distributions_and_block_what_they_must(given_weights, allowed):
     probs = np.array(given_weights) + 1e-9
     probs /= probs.sum()
     for name, rule in FILTERS.items():

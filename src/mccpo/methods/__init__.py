@@ -38,10 +38,13 @@ from mccpo.methods.gradient.training import (
     NeuralPlan,
     NeuralRuns,
     Variant,
+    choice_steps,
     evaluate_neural,
     evaluate_policies,
     train_neural,
+    train_some,
     train_variants,
+    validation_steps,
 )
 from mccpo.methods.gumbel import sample_gumbel
 from mccpo.methods.mc_cpo.family import method_spec
@@ -56,6 +59,7 @@ from mccpo.methods.policy_set import (
     NetworkPolicies,
     PolicySet,
     RulePolicies,
+    check_rule,
     is_distribution,
     play_rule,
 )
@@ -78,6 +82,8 @@ from mccpo.methods.registry import (
 # Each of these registers what it has, in the order of the tables.
 from mccpo.methods import baselines  # isort: skip
 from mccpo.methods.mc_cpo import mc_cpo  # isort: skip
+from mccpo.methods.mc_cpo import recurrent  # isort: skip
+from mccpo.methods import pretrained  # isort: skip
 from mccpo.methods import constrained  # isort: skip
 from mccpo.methods import rules  # isort: skip
 from mccpo.methods import solvers  # isort: skip
@@ -86,8 +92,10 @@ from mccpo.methods.rules import remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 """The five that the paper compares."""
-COMPARED_METHODS = (*PAPER_METHODS, "random-ready", "mastery-learning", "zpdes")
-"""What `compare` shows by default: the paper's five, and what tutors do today."""
+NETWORK_METHODS = PAPER_METHODS[:-1]
+"""The same where a network learns: MC-CPO has no frontier there, and the last one would be the same row again."""
+COMPARED_METHODS = (*NETWORK_METHODS, "random-ready", "mastery-learning", "zpdes")
+"""What `compare` shows by default: the paper's baselines, MC-CPO, and what tutors do today."""
 OURS = "mc-cpo"
 
 __all__ = [
@@ -97,6 +105,7 @@ __all__ = [
     "IMPROPER",
     "ITERATIONS",
     "METHODS",
+    "NETWORK_METHODS",
     "OURS",
     "PAPER_METHODS",
     "Arrays",
@@ -143,6 +152,8 @@ __all__ = [
     "baselines",
     "budgets_of",
     "check_plan",
+    "check_rule",
+    "choice_steps",
     "constrained",
     "evaluate_neural",
     "evaluate_policies",
@@ -161,7 +172,9 @@ __all__ = [
     "perform",
     "play_rule",
     "point_of",
+    "pretrained",
     "price_unit",
+    "recurrent",
     "register_method",
     "remembers",
     "rules",
@@ -173,7 +186,9 @@ __all__ = [
     "to_arrays",
     "trace",
     "train_neural",
+    "train_some",
     "train_tabular",
     "train_variants",
+    "validation_steps",
     "workers",
 ]

@@ -8,7 +8,6 @@ serves all methods, because a method is data, and all contexts that differ in nu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from jaxtyping import Int, PRNGKeyArray
 from mccpo.env import Environment
 from mccpo.errors import InputError
 from mccpo.methods.mc_cpo.spec import MethodArrays, MethodSpec, method_arrays
+from mccpo.work import cores
 
 StateT = TypeVar("StateT")
 ProgressT = TypeVar("ProgressT")
@@ -67,8 +67,7 @@ def workers() -> int:
     """How many threads share the runs: one per core on CPU, one call for all on an accelerator."""
     if jax.default_backend() != "cpu":
         return 1
-    # Which cores a process may use is not known on every system.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def as_arrays(tree: Any) -> Any:

@@ -20,10 +20,12 @@ from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.mc_cpo.spec import MethodArrays, execute
-from mccpo.policy import masked_softmax, sample
+from mccpo.policy import Memory, masked_softmax, sample
 
 EVALUATION_EPISODES = 2000
 """By which tables judge a policy that cannot be judged exactly."""
+SEEN_AT_ONCE = 2**22
+"""Numbers that are seen of all learners of a block of episodes: 4,000 learners of 250 concepts make one."""
 
 
 def evaluation_episodes(env: Environment[Any]) -> float:
@@ -51,7 +53,8 @@ class Episodes(NamedTuple):
     `gain` is the mastery gained in truth, where the environment knows it, and `learning` the same with discount;
     `mastered` is the number of concepts that were mastered in truth when the episode ended.
     `unready` counts the steps that taught what was not ready by the environment's account, `untrue` those that taught
-    what the learner was in truth not ready for, where K is an estimate.
+    what the learner was in truth not ready for, where K is an estimate. `member` is the one of the environment's
+    `members` that each learner was drawn from; None where there is but one.
     """
 
     ret: Float[Array, " episodes"]
@@ -64,6 +67,7 @@ class Episodes(NamedTuple):
     length: Float[Array, " episodes"]
     learning: Float[Array, " episodes"]
     mastered: Float[Array, " episodes"]
+    member: Int[Array, " episodes"] | None = None
 
 
 class Policy(eqx.Module):
@@ -97,15 +101,25 @@ class NetworkPolicy(Policy):
     network: Network = eqx.field(static=True)
     told: float | None = eqx.field(static=True, default=None)
 
+    def begin(self, env: Environment[Any], episodes: int) -> Memory:
+        del env
+        return jax.tree.map(jnp.asarray, self.network.begin(episodes))
+
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
-        del memory
         mask = obs.action_mask | ~self.method.masked
-        features = obs.features
-        if self.told is not None:
-            features = jnp.concatenate([features, jnp.full((1, features.shape[-1]), self.told, features.dtype)])
-        logits, _ = self.network.apply(self.parameters, features)
+        logits, _, _ = self.network.step(self.parameters, memory, self._seen(obs))
         probs = masked_softmax(logits, mask, axis=0).probs
         return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
+
+    def remember(self, env: Environment[Any], memory: Memory, moment: Moment) -> Memory:
+        del env
+        return self.network.remember(self.parameters, memory, self._seen(moment.obs))
+
+    def _seen(self, obs: Observation) -> Float[Array, "features episodes"]:
+        if self.told is None:
+            return obs.features
+        told = jnp.full((1, obs.features.shape[-1]), self.told, obs.features.dtype)
+        return jnp.concatenate([obs.features, told])
 
 
 def perform(
@@ -154,7 +168,20 @@ def judge(
 
 
 def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int) -> Episodes:
-    """What whoever teaches is worth in episodes played for the purpose."""
+    """What whoever teaches is worth in episodes played for the purpose.
+
+    Where a learner is seen by very many numbers, the episodes are played in blocks, one after the other: the memory
+    that it takes then grows with the concepts, and not with concepts times episodes.
+    """
+    blocks = -(-episodes * env.num_features // SEEN_AT_ONCE)
+    if blocks == 1:
+        return _evaluated(env, actor, key, episodes)
+    size = -(-episodes // blocks)
+    parts = jax.lax.map(lambda block: _evaluated(env, actor, block, size), jax.random.split(key, blocks))
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], -1)[..., :episodes], parts)
+
+
+def _evaluated(env: Environment[Any], actor: Policy, key: PRNGKeyArray, episodes: int) -> Episodes:
     return summed(env, perform(env, actor, key, episodes, lambda moment: account(env, moment)))
 
 
@@ -174,6 +201,7 @@ def account(env: Environment[Any], moment: Moment) -> Episodes:
         length=counts,
         learning=counts * step.gain,
         mastered=jnp.where(moment.alive & (step.terminated | step.truncated), _mastered(env, step.state), 0.0),
+        member=None if env.members == 1 else jax.vmap(env.member, in_axes=-1)(moment.state),
     )
 
 
@@ -197,4 +225,5 @@ def summed(env: Environment[Any], steps: Episodes) -> Episodes:
         length=steps.length.sum(axis=0),
         learning=jnp.tensordot(discount, steps.learning, axes=1),
         mastered=steps.mastered.sum(axis=0),
+        member=None if steps.member is None else steps.member[0],
     )

@@ -10,10 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.errors import MccpoError
+from mccpo.errors import DoesNotApply, MccpoError
 from mccpo.methods import engine
 from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
 from mccpo.methods.gradient.gradient_method import GradientMethod
@@ -113,6 +113,20 @@ class RulePolicies(PolicySet):
             play.check()
             played.append(play.episodes)
         return jax.tree.map(lambda *leaves: np.stack(leaves), *played)
+
+
+def check_rule(env: Environment[Any], name: str, rule: Policy) -> None:
+    """Refuses a rule that has no answer in an environment, before anything is trained or played."""
+
+    def first(key: PRNGKeyArray) -> Any:
+        _, obs = jax.vmap(env.reset, out_axes=-1)(key[None])
+        return rule.probabilities(env, rule.begin(env, 1), obs)
+
+    try:
+        jax.eval_shape(first, jax.random.key(0))
+    except DoesNotApply as error:
+        why = str(error).removesuffix(f"; {error.fix}")
+        raise DoesNotApply(f"{name} does not apply: {why}", fix=f"leave {name} out of --methods") from error
 
 
 class RulePlay(NamedTuple):

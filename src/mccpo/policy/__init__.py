@@ -28,8 +28,10 @@ from mccpo.policy.execution import FILTERS, Filter, blocked, renormalised, unfil
 from mccpo.policy.features import Features, Layout, Part
 from mccpo.policy.graph_network import GraphPolicyNetwork
 from mccpo.policy.lesson import Costs, Prices, costs_of, demand_of, engagement_of, learning_rate, novelty_of
-from mccpo.policy.network import Layers, PolicyNetwork
+from mccpo.policy.neighbours import Mean, means
+from mccpo.policy.network import Layers, Memory, PolicyNetwork
 from mccpo.policy.parameters import TutorParameters
+from mccpo.policy.recurrent_network import RecurrentPolicyNetwork, as_features
 from mccpo.policy.softmax import REFUSAL, Masked, masked_probabilities, masked_softmax, mix, sample
 
 __all__ = [
@@ -47,12 +49,16 @@ __all__ = [
     "Layers",
     "Layout",
     "Masked",
+    "Mean",
+    "Memory",
     "Part",
     "PerConcept",
     "PolicyNetwork",
     "Prices",
+    "RecurrentPolicyNetwork",
     "TutorParameters",
     "action_names",
+    "as_features",
     "blocked",
     "check_at_least_0",
     "check_gamma",
@@ -70,6 +76,7 @@ __all__ = [
     "learning_rate",
     "masked_probabilities",
     "masked_softmax",
+    "means",
     "mix",
     "namespace",
     "novelty_of",

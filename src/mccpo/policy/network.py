@@ -8,13 +8,17 @@ network is applied to NumPy and JAX arrays alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
 from mccpo.policy.arrays import Array, namespace
+
+Memory: TypeAlias = Any
+"""What a network remembers of the episodes of a batch, the batch last; () where it remembers nothing."""
 
 
 class Layers(NamedTuple):
@@ -74,9 +78,13 @@ class PolicyNetwork:
 
     def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
         """The weights and biases of all layers."""
-        ends = list(accumulate(int(np.prod(shape)) for shape in self.shapes))[:-1]
-        parts = namespace(parameters).split(parameters, ends)
-        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        return [parameters[first:end].reshape(shape) for first, end, shape in self._places]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Where the weights and biases lie in the flat vector. A policy that is served is asked thousands of times."""
+        ends = list(accumulate(int(np.prod(shape)) for shape in self.shapes))
+        return list(zip([0, *ends], ends, self.shapes, strict=False))
 
     def without_values(
         self, parameters: Float[np.ndarray, "*runs parameters"], signals: int
@@ -92,6 +100,29 @@ class PolicyNetwork:
         """The three layers."""
         w1, b1, w2, b2, w3, b3 = self.unpack(parameters)
         return Layers(w1, b1[:, None], w2, b2[:, None], w3, b3[:, None])
+
+    def begin(self, batch: int) -> Memory:
+        """What is remembered before the first step of so many episodes: nothing, by most networks."""
+        del batch
+        return ()
+
+    def step(
+        self, parameters: Float[Array, " parameters"], memory: Memory, features: Float[Array, "features batch"]
+    ) -> tuple[Float[Array, "actions batch"], Float[Array, "signals batch"], Memory]:
+        """The logits and the values of a batch of observations within their episodes, and what is then remembered."""
+        return *self.apply(parameters, features), memory
+
+    def remember(
+        self, parameters: Float[Array, " parameters"], memory: Memory, features: Float[Array, "features batch"]
+    ) -> Memory:
+        """What `step` says is then remembered."""
+        del parameters, features
+        return memory
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what it says depends on the episode so far, and not only on what is seen now."""
+        return bool(np.size(self.begin(1)))
 
     def apply(
         self, parameters: Float[Array, " parameters"], features: Float[Array, "features batch"]

@@ -1,4 +1,4 @@
-"""The masked softmax: a policy that cannot choose what the learner is not ready for.
+"""The masked softmax: a policy that gives what the gate keeps shut the probability 0, exactly.
 
 Whatever the logits are, the probability outside the mask is exactly 0 and no sampler returns an index outside it. The
 functions take NumPy and JAX arrays alike, batched over leading axes.

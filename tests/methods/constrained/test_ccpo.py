@@ -141,7 +141,7 @@ def test_the_settings_that_are_searched_are_six_and_its_documentation_has_its_pa
     assert parts == ["Problem", "Source", "Departures", "When to use it"]
 
 
-def test_the_budgets_that_a_benchmark_calls_unseen_are_never_trained_at_and_others_are_refused():
+def test_unseen_budgets_are_never_trained_at():
     states, _ = jax.jit(jax.vmap(lambda key: WORLD.reset(key)))(jax.random.split(jax.random.key(0), 500))
     np.testing.assert_allclose(np.unique(states.kappa), KNOTS, rtol=1e-6)
     assert all(np.abs(np.array(KNOTS) - kappa).min() > 0.04 for kappa in UNSEEN)

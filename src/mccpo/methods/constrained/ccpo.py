@@ -81,9 +81,9 @@ class CCPO(OnPolicy):
     """One policy conditioned on the budgets.
 
     **Problem:** max_π J(π | κ) s.t. J_ci(π | κ) ≤ κ·d_i for all κ in [0.4, 1] at once. The policy and its critics see
-    κ, which each learner draws from the knots 0.4, 0.5 … 1 at the start of an episode; a κ between two of them is
-    never seen in training. The multipliers are a function of κ, linear between the knots κ_j, each moved by the
-    finished episodes in proportion to how near their κ is:
+    κ. Each learner draws it from the knots 0.4, 0.5 … 1 at the start of an episode, so training never sees a κ between
+    two of them. The multipliers are a function of κ, linear between the knots κ_j. Finished episodes move each knot in
+    proportion to how near their κ is:
 
         w_j(κ) = max(0, 1 - |κ - κ_j| / 0.1)
         e_ij   = Σ_n w_j(κ_n)·(C_in/κ_n - d_i)/d_i  /  Σ_n w_j(κ_n)        C_in the cost of episode n
@@ -93,11 +93,11 @@ class CCPO(OnPolicy):
     **Source:** Y. Yao, Z. Liu, Z. Cen, J. Zhu, W. Yu, T. Zhang, D. Zhao, Constraint-Conditioned Policy Optimization for
     Versatile Safe Reinforcement Learning, NeurIPS 2023.
 
-    **Departures:** the published method is off-policy: it estimates cost values by successor features over thresholds,
-    solves the dual at each threshold and fits the policy to the solutions. Here data is on policy and plentiful, so the
-    values are fitted as they are, seen at κ, and the dual is followed by a proportional-integral rule at the knots.
-    There are three constraints, all scaled by the one κ. The costs are learnt in units of κ, so that every learner has
-    the same budgets and one step size serves all κ. The network mixes heads for a low, a middle and a high κ. Its final
+    **Departures:** the published method is off-policy. It estimates cost values by successor features over thresholds,
+    solves the dual at each threshold, and fits the policy to the solutions. Here data is on policy and plentiful. So
+    the values are fitted as they are, seen at κ, and a proportional-integral rule at the knots follows the dual. There
+    are three constraints, all scaled by the one κ. The costs are learnt in units of κ, so that every learner has the
+    same budgets and one step size serves all κ. The network mixes heads for a low, a middle and a high κ. Its final
     policy is selected by how it does at each κ, not on average over them. Actions are discrete and masked.
 
     **When to use it:** where budgets are set after training, or differ from learner to learner.

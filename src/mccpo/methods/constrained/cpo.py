@@ -52,19 +52,18 @@ class CPO(OnPolicy):
         maximise gᵀx   s.t.   b_iᵀx + c_i ≤ 0,   ½ xᵀHx ≤ δ,   θ_{k+1} = θ_k + x
 
     The dual has as many variables as there are budgets. It is solved exactly: every set of budgets that may bind has a
-    closed form, and the best feasible one is the optimum. Where no step is feasible, x goes to the edge of the region
-    towards the nearest one that would be, and the gain plays no part. The step is shortened until the divergence is
-    within 1.5 δ, no budget's estimate rises beyond it, and, where all are met, the gain's estimate rises.
+    closed form, and the best feasible one is the optimum. Where no step is feasible, x goes to the edge of the region,
+    towards the nearest feasible step. The gain plays no part then. The step is shortened until the divergence is within
+    1.5 δ, no budget's estimate rises beyond it, and, where all are met, the gain's estimate rises.
 
     **Source:** J. Achiam, D. Held, A. Tamar, P. Abbeel, Constrained Policy Optimization, ICML 2017.
 
-    **Departures:** three constraints instead of one; actions are discrete and masked; products with the Fisher matrix
-    are over part of the rollout; gradients weigh a step by γ^t, so that J_ci and its gradient are in the unit of the
-    budget; c_i is from an average over recent iterations, since few episodes end in one; an entropy bonus early on, as
-    all learners here have; the divergence that is measured may exceed δ by half, since ½ xᵀHx only estimates it; δ
-    shrinks as training goes on, as others' learning rate does. The value heads share a trunk with the policy, which
-    fitting them would move outside the trust region: the critic is therefore a second network, fitted by Adam after
-    each step.
+    **Departures:** there are three constraints instead of one. Actions are discrete and masked. Products with the
+    Fisher matrix are over part of the rollout. Gradients weigh a step by γ^t, so J_ci and its gradient are in the unit
+    of the budget. c_i is an average over recent iterations, since few episodes end in one. There is an entropy bonus
+    early on, as all learners here have. The measured divergence may exceed δ by half, since ½ xᵀHx only estimates it. δ
+    shrinks as training goes on, as others' learning rate does. The critic is a second network, fitted by Adam after
+    each step. Value heads on the policy's trunk would move the policy outside the trust region.
 
     **When to use it:** where every single update should respect the budgets, not only their average over training.
     """

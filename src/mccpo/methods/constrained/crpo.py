@@ -37,9 +37,9 @@ class CRPO(OnPolicy):
     Guarantee, ICML 2021.
 
     **Departures:** the steps are PPO's clipped ones on minibatches instead of natural gradients, on discrete masked
-    actions, and every one of them is a choice of its own; J_ci during an iteration is the mean of its finished episodes
-    plus what the policy has changed since by the cost's surrogate, D(T)·E[(π_θ/π_k - 1)·A_ci]; of several missed
-    budgets, where the source takes any, it is the one missed by the largest share.
+    actions. Every step is a choice of its own. J_ci during an iteration is the mean of its finished episodes, plus the
+    policy's change since then by the cost's surrogate, D(T)·E[(π_θ/π_k - 1)·A_ci]. Of several missed budgets the source
+    takes any. Here it is the one missed by the largest share.
 
     **When to use it:** where nothing may need tuning: the tolerance is its only number. Its policies swing around the
     budgets, so that some return is left on the table.

@@ -45,11 +45,11 @@ class FOCOPS(OnPolicy):
     **Source:** Y. Zhang, Q. Vuong, K. W. Ross, First Order Constrained Optimization in Policy Space, NeurIPS 2020,
     whose λ is τ here.
 
-    **Departures:** three multipliers instead of one; their errors are relative to the budgets, and their steps and
-    bound in the unit in which a cost at its budget weighs as much as the reward; actions are discrete and masked, so
-    that the divergence is summed over the ready actions; all epochs are taken, where the source stops early once the
-    mean divergence exceeds δ: the indicator has by then stopped the states that matter; the entropy bonus of all
-    methods here is kept. Its multipliers only integrate, so that it swings around the budgets as PPO-Lagrangian does.
+    **Departures:** there are three multipliers instead of one. Their errors are relative to the budgets. Their steps
+    and bound are in the unit in which a cost at its budget weighs as much as the reward. Actions are discrete and
+    masked, so the divergence is summed over the ready actions. All epochs are taken. The source stops early once the
+    mean divergence exceeds δ, but by then the indicator has stopped the states that matter. The entropy bonus of all
+    methods here is kept. Its multipliers only integrate, so it swings around the budgets as PPO-Lagrangian does.
 
     **When to use it:** where PPO's clip, which looks at the action taken only, is too blunt a trust region.
     """

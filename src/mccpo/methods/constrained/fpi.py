@@ -22,9 +22,9 @@ FURTHEST = 1.0  # that the border of the feasible region may be moved, in budget
 class FPI(OnPolicy):
     """Feasible policy iteration: a feasibility function parts the states in two, and each region has its own aim.
 
-    **Problem:** with S_i,t the discounted costs of the episode so far, the feasibility function at its t-th state is
-    what would be left of each budget at its end, F_i(s_t) = (d_i - S_i,t - γ^t V_ci(s_t)) / d_i. Where every F_i > 0
-    the state is feasible and the reward is maximised behind a barrier; elsewhere costs that are too high are lessened:
+    **Problem:** S_i,t is the discounted cost of the episode so far. The feasibility function at its t-th state is what
+    would be left of each budget at its end, F_i(s_t) = (d_i - S_i,t - γ^t V_ci(s_t)) / d_i. Where every F_i > 0 the
+    state is feasible and the reward is maximised behind a barrier; elsewhere costs that are too high are lessened:
 
         feasible:    A = A_r - μ Σ_i A_ci / max(F_i, ϕ)        (the slope of μ Σ log F_i)
         infeasible:  A = - (μ/ϕ) Σ_{i: F_i ≤ 0} A_ci
@@ -35,12 +35,12 @@ class FPI(OnPolicy):
 
     **Departures:** the published constraint holds in every state and for ever, ours for the expected discounted sum
     from the start. Its feasibility function decays to the first violation; ours is the budget's expected remainder,
-    from the cost critics. An episode of average cost is then often infeasible part of the way though the policy is
-    not, which keeps costs well below their budgets: the border F_i > 0 is therefore moved by ρ·e_i, and by ζ·e_i more
-    with every iteration, e_i = (d_i - J_ci)/d_i, until the budgets are met on average (`response`, `calibration`). The
-    policy does not see S, so that states which look alike share what both regions ask of them. A price that differs by
-    state is not the optimum of a constraint on the mean, which has one price for all. The policy step is PPO's clipped
-    one.
+    from the cost critics. An episode of average cost is then often infeasible part of the way though the policy is not.
+    That keeps costs well below their budgets. So the border F_i > 0 is moved by ρ·e_i, and by ζ·e_i more with every
+    iteration, with e_i = (d_i - J_ci)/d_i. This goes on until the budgets are met on average (`response`,
+    `calibration`). The policy does not see S, so that states which look alike share what both regions ask of them. A
+    price that differs by state is not the optimum of a constraint on the mean, which has one price for all. The policy
+    step is PPO's clipped one.
 
     **When to use it:** where a budget is meant for every learner, and not only for their mean.
     """

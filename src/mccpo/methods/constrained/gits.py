@@ -30,11 +30,11 @@ class GITS(OnPolicy):
     Education, ACM Transactions on Information Systems 43(6), 2025 (arXiv 2312.10053, 2023).
 
     **Departures:** the idea is kept, a state that is read along the cognitive structure and a policy for one goal; the
-    system is not. It chooses among exercises and assessments of students simulated by cognitive diagnosis; here
+    system is not. It chooses among exercises and assessments of students simulated by cognitive diagnosis. Here
     concepts are taught to the environment's learners, whose mastery is seen, and nothing is assessed. The learner is
-    PPO, as for all that are compared, so that what differs is the network. Where the environment has no targets the
-    goal is its reward. Where each learner has a graph of its own there are no edges to pass messages on: concepts then
-    share weights and a summary of all.
+    PPO, as for all that are compared, so only the network differs. Where the environment has no targets the goal is its
+    reward. Where each learner has a graph of its own, there are no edges to pass messages on. Concepts then share
+    weights and a summary of all.
 
     **When to use it:** where curricula are large and what is learnt of one concept should hold for others, and nothing
     but the goal counts.

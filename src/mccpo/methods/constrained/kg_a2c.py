@@ -29,10 +29,10 @@ class KGA2C(OnPolicy):
     **Source:** P. Ammanabrolu, M. Hausknecht, Graph Constrained Reinforcement Learning for Natural Language Action
     Spaces, ICLR 2020.
 
-    **Departures:** the graph is the curriculum's, which is given and not extracted from text, and its mask is that of
-    the ready concepts; actions are concepts instead of templates filled with words; advantages are generalised ones,
-    where the source's are of a few steps, and standardised; the pass is cut into minibatches, because one step of Adam
-    for all that was played would be too few, and `pace` times the learning rate makes up for the single pass.
+    **Departures:** the graph is the curriculum's, which is given and not extracted from text. Its mask is that of the
+    ready concepts. Actions are concepts instead of templates filled with words. Advantages are generalised and
+    standardised, where the source's are of a few steps. The pass is cut into minibatches, because one step of Adam for
+    all that was played would be too few. `pace` times the learning rate makes up for the single pass.
 
     **When to use it:** to see what the mask alone brings about: prerequisites are kept, budgets are not.
     """

@@ -47,9 +47,8 @@ class Distilled(NamedTuple):
 class Lyapunov(OnPolicy):
     """Lyapunov-based safe policy iteration, distilled into a network.
 
-    **Problem:** with L_i the Lyapunov function of budget i, which is the cost-to-go of the policy so far and an
-    auxiliary cost ε_i = (d_i - J_ci)/D in each of an episode's D (discounted) steps, the next policy solves, at every
-    state,
+    **Problem:** L_i is the Lyapunov function of budget i. It is the cost-to-go of the policy so far, plus an auxiliary
+    cost ε_i = (d_i - J_ci)/D in each of an episode's D (discounted) steps. At every state the next policy solves
 
         max_π' Σ_a π'(a|s) A_r(s, a) - τ KL(π' ‖ π)   s.t.   Σ_a π'(a|s) A_ci(s, a) ≤ ε_i
 
@@ -59,12 +58,12 @@ class Lyapunov(OnPolicy):
     **Source:** Y. Chow, O. Nachum, E. Duéñez-Guzmán, M. Ghavamzadeh, A Lyapunov-based Approach to Safe Reinforcement
     Learning, NeurIPS 2018 (safe policy iteration with distillation).
 
-    **Departures:** advantages by action are estimated by a network of their own from the rollout, not by Q-learning
-    from a buffer; the divergence to the last policy makes the linear program's corners smooth and keeps to where the
-    critic has seen data; multipliers are held below a cap; a policy that misses its budgets, as the first may, has
-    ε_i < 0 and so must lessen the cost everywhere. As each state has to keep its bound, cost cannot be saved in one
-    state to be spent in another at ε_i = 0: the optimum is approached from below, and not always reached (see
-    `exact.lyapunov`). Under several tight budgets it can end with one of them missed.
+    **Departures:** a network of their own estimates advantages by action from the rollout, not Q-learning from a
+    buffer. The divergence to the last policy makes the linear program's corners smooth, and keeps to where the critic
+    has seen data. Multipliers are held below a cap. A policy that misses its budgets, as the first may, has ε_i < 0 and
+    so must lessen the cost everywhere. Each state has to keep its bound, so at ε_i = 0 cost cannot be saved in one
+    state and spent in another. The optimum is approached from below, and not always reached (see `exact.lyapunov`).
+    Under several tight budgets it can end with one of them missed.
 
     **When to use it:** where a safe policy is at hand to begin with and none on the way should be worse.
     """

@@ -40,11 +40,11 @@ class P3O(OnPolicy):
     **Source:** L. Zhang, L. Shen, L. Yang, S. Chen, B. Yuan, X. Wang, D. Tao, Penalized Proximal Policy Optimization
     for Safe Reinforcement Learning, IJCAI 2022.
 
-    **Departures:** the source's factor 1 - γ, which turns a discounted sum into a mean over steps, is 1/D(T) with
-    D(T) = Σ_t γ^t over the horizon, because episodes end; u_i is the price at which a cost at its budget weighs as much
-    as the reward, so that one κ serves costs of any scale, and all terms are divided by the standard deviation of A_r;
-    L_ci is taken as E[max(ρ A_ci, clip(ρ) A_ci) - A_ci], where A_ci is 0 on average: in a minibatch it is not, and this
-    chance would pass for a missed budget; actions are discrete and masked.
+    **Departures:** the source's factor 1 - γ turns a discounted sum into a mean over steps. Here it is 1/D(T) with D(T)
+    = Σ_t γ^t over the horizon, because episodes end. u_i is the price at which a cost at its budget weighs as much as
+    the reward. So one κ serves costs of any scale. All terms are divided by the standard deviation of A_r. L_ci is
+    taken as E[max(ρ A_ci, clip(ρ) A_ci) - A_ci], where A_ci is 0 on average. In a minibatch it is not, and this chance
+    would pass for a missed budget. Actions are discrete and masked.
 
     **When to use it:** where multipliers would have too little time to settle: a missed budget is answered at once, and
     with full force.

@@ -60,10 +60,10 @@ class PIDLagrangian(OnPolicy):
     **Source:** A. Stooke, J. Achiam, P. Abbeel, Responsive Safety in Reinforcement Learning by PID Lagrangian Methods,
     ICML 2020.
 
-    **Departures:** three controllers instead of one; errors are relative to the budgets, and multipliers are in the
-    unit in which a cost at its budget weighs as much as the reward, so that one set of gains serves any scale; D
-    compares with the update before instead of the tenth before, because runs have few updates; an iteration in which no
-    episode ends leaves the controller as it is; actions are discrete and masked; the advantage is standardised, which
+    **Departures:** there are three controllers instead of one. Errors are relative to the budgets. Multipliers are in
+    the unit in which a cost at its budget weighs as much as the reward, so one set of gains serves any scale. D
+    compares with the update before instead of the tenth before, because runs have few updates. An iteration in which no
+    episode ends leaves the controller as it is. Actions are discrete and masked. The advantage is standardised, which
     takes the place of its division by 1 + Σ λ.
 
     **When to use it:** where a plain multiplier swings around its budgets, and the time is there to set three gains.

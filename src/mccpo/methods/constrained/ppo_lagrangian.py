@@ -24,9 +24,9 @@ class PPOLagrangian(OnPolicy):
 
     **Source:** A. Ray, J. Achiam, D. Amodei, Benchmarking Safe Exploration in Deep Reinforcement Learning, 2019.
 
-    **Departures:** three multipliers instead of one; their errors are relative to the budgets, so that one step size
-    serves costs of any scale; actions are discrete and masked; plain steps of λ instead of Adam's, whose size would not
-    depend on how far a budget is missed.
+    **Departures:** there are three multipliers instead of one. Their errors are relative to the budgets, so one step
+    size serves costs of any scale. Actions are discrete and masked. λ takes plain steps instead of Adam's, whose size
+    would not depend on how far a budget is missed.
 
     **When to use it:** as the first thing to try, and to see what a proportional part and a frontier add.
     """

@@ -27,14 +27,14 @@ class RCPO(OnPolicy):
 
     **Source:** C. Tessler, D. J. Mankowitz, S. Mannor, Reward Constrained Policy Optimization, ICLR 2019.
 
-    **Departures:** three multipliers instead of one; their errors are relative to the budgets, and their steps in the
-    unit in which a cost at its budget weighs as much as the reward; the policy's steps are PPO's clipped ones, as in
-    its authors' continuous tasks, on discrete masked actions; the constraints are the costs themselves, so that no
-    separate penalty signal has to be chosen. Where the best policy has to be a random one, the policy swings between
-    two certain ones while the prices settle; its result is the one that validation selects on the way.
+    **Departures:** there are three multipliers instead of one. Their errors are relative to the budgets, and their
+    steps are in the unit in which a cost at its budget weighs as much as the reward. The policy's steps are PPO's
+    clipped ones, as in its authors' continuous tasks, on discrete masked actions. The constraints are the costs
+    themselves, so no separate penalty signal has to be chosen. Where the best policy has to be a random one, the policy
+    swings between two certain ones while the prices settle. Its result is the one that validation selects on the way.
 
-    **When to use it:** where one critic is all that can be afforded: a price is paid for it in lag, because what the
-    critic has learnt is out of date whenever a price moves.
+    **When to use it:** where one critic is all that can be afforded. It pays in lag: what the critic has learnt is out
+    of date whenever a price moves.
     """
 
     name: ClassVar[str] = "rcpo"

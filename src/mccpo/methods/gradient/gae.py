@@ -39,7 +39,7 @@ def appraise(
     seen_ahead = jnp.minimum(1.0, share / jnp.where(settings.foresight > 0, settings.foresight, 1.0))
     gamma = env.gamma * jnp.where(settings.foresight > 0, seen_ahead, 1.0)
     scale = value_scale(env, budgets)[:, None]
-    last = network.apply(parameters, playing.obs.features)[1] * scale
+    last = network.step(parameters, playing.memory, playing.obs.features)[1] * scale
     values = rollout.values * scale
     found = advantages(rollout.signals, values, rollout.ended, last, gamma, settings.gae)
     return Appraisal(found, (found + values) / scale)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import equinox as eqx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -25,6 +25,9 @@ from mccpo.methods.gradient.rollout import Sizes, network_of
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
+
+if TYPE_CHECKING:
+    from mccpo.methods.gradient.training import NeuralPlan
 
 
 class RunState(Protocol):
@@ -71,6 +74,10 @@ class GradientMethod(eqx.Module):
         """The environment as its policy sees it at one κ; one that has no answer there raises an `InputError`."""
         del kappa
         return env
+
+    def plan(self, plan: NeuralPlan) -> NeuralPlan:
+        """How long it is trained where others are trained by a plan: as long as they are."""
+        return plan
 
     def network(self, env: Environment[Any]) -> Network:
         """The network whose parameters are learnt."""
@@ -123,4 +130,4 @@ class PrimalDual(GradientMethod):
         return ppo.iterate(env, sizes, self.method, budgets, self.settings, network, state, share)
 
     def prices(self, state: PPOState) -> Float[Array, "*runs costs"]:
-        return state.multipliers.value
+        return state.prices

@@ -2,20 +2,82 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.methods.gradient.network import Network
-from mccpo.policy import GraphPolicyNetwork
+from mccpo.policy import GraphPolicyNetwork, Mean
+
+
+@jax.custom_vjp
+def _product(
+    weights: Float[Array, "out in"], nodes: Float[Array, "concepts width batch"]
+) -> Float[Array, "concepts out batch"]:
+    """The same weights on every concept, one product for each: the gradient of each form is such products again."""
+    return jnp.matmul(jnp.broadcast_to(weights, (len(nodes), *weights.shape)), nodes)
+
+
+def _product_back(kept: Any, gradient: Float[Array, "concepts out batch"]) -> tuple[Array, Array]:
+    weights, nodes = kept
+    over_batch = (((2,), (2,)), ((0,), (0,)))
+    each = jax.lax.dot_general(gradient, nodes, over_batch)
+    of_weights = (jnp.ones(len(each)) @ each.reshape(len(each), -1)).reshape(weights.shape)  # faster than a sum
+    if len(weights) == 1:
+        # A product over one number is no product to XLA: it would work out the gradient anew for each that it goes to.
+        weights, gradient = jnp.pad(weights, ((0, 1), (0, 0))), jnp.pad(gradient, ((0, 0), (0, 1), (0, 0)))
+    turned = jnp.broadcast_to(weights.T, (len(nodes), *weights.shape[::-1]))  # XLA is slow where it must turn it itself
+    return of_weights, jnp.matmul(turned, gradient)
+
+
+_product.defvjp(lambda weights, nodes: (_product(weights, nodes), (weights, nodes)), _product_back)
+
+
+@jax.custom_vjp
+def _relu(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The positive part, whose gradient goes by the outcome: by the input, XLA would work that out once more."""
+    return jnp.where(values <= 0, 0.0, values)
+
+
+def _relu_kept(values: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    positive = _relu(values)
+    return positive, positive
+
+
+_relu.defvjp(_relu_kept, lambda positive, gradient: (jnp.where(positive == 0, 0.0, gradient),))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _mean_over(mean: Mean, nodes: Float[Array, "concepts node batch"]) -> Float[Array, "concepts node batch"]:
+    """The mean over neighbours, whose gradient is fetched along the edges, too, where JAX would scatter it."""
+    return mean.forward(nodes)
+
+
+_mean_over.defvjp(lambda mean, nodes: (mean.forward(nodes), None), lambda mean, _, gradient: (mean.backward(gradient),))
 
 
 class GraphNetwork(GraphPolicyNetwork, Network):
-    """A network on a curriculum's graph that is to be trained: it also says how its weights start."""
+    """A network on a curriculum's graph that is to be trained: it also says how its weights start.
+
+    Its products and means are those of `GraphPolicyNetwork`, with gradients written for the long axis.
+    """
+
+    def on_nodes(self, weights: Any, nodes: Any) -> Any:
+        return super().on_nodes(weights, nodes) if isinstance(nodes, np.ndarray) else _product(weights, nodes)
+
+    def relu(self, values: Any) -> Any:
+        return super().relu(values) if isinstance(values, np.ndarray) else _relu(values)
+
+    def of_neighbours(self, nodes: Any, direction: int) -> Any:
+        if not self.edges or isinstance(nodes, np.ndarray):
+            return super().of_neighbours(nodes, direction)
+        return _mean_over(self._means[direction], nodes)
 
     def init(self, key: PRNGKeyArray) -> Float[Array, " parameters"]:
         """Normal weights, the policy head so small that the first policy is near uniform, value heads at zero."""

@@ -18,11 +18,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.methods.gradient.gae import appraise
+from mccpo.methods.gradient.margin import finished
+from mccpo.methods.gradient.members import differences
 from mccpo.methods.gradient.network import Network, adam
 from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes, begin, play
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo import multipliers as duals
-from mccpo.methods.mc_cpo.lagrangian import due_of, priced, reprice
+from mccpo.methods.mc_cpo.lagrangian import due_of, priced, prices_in, reprice
 from mccpo.methods.mc_cpo.multipliers import Budgets, Multipliers
 from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.policy import masked_softmax
@@ -32,7 +34,10 @@ LARGEST_CHANGE = 20.0
 
 
 class PPOState(NamedTuple):
-    """Everything that a run needs to go on: with it, a resumed run is the same as an unbroken one."""
+    """Everything that a run needs to go on: with it, a resumed run is the same as an unbroken one.
+
+    There are multipliers for every member that learners are drawn from; `apart` is how far its costs are from the mean.
+    """
 
     key: PRNGKeyArray
     iteration: Int[Array, ""]
@@ -40,7 +45,13 @@ class PPOState(NamedTuple):
     mean: Float[Array, " parameters"]
     square: Float[Array, " parameters"]
     multipliers: Multipliers
+    apart: Float[Array, "members costs"]
     playing: Playing
+
+    @property
+    def prices(self) -> Float[Array, "*runs costs"]:
+        """The multipliers, their mean over members."""
+        return self.multipliers.value.mean(axis=-2)
 
 
 class Progress(NamedTuple):
@@ -60,8 +71,9 @@ def start(env: Environment[Any], sizes: Sizes, network: Network, key: PRNGKeyArr
     key, weights, learners = jax.random.split(key, 3)
     parameters = network.init(weights)
     zero = jnp.zeros_like(parameters)
-    multipliers = duals.start(len(env.cost_names))
-    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, begin(env, sizes, learners))
+    multipliers = duals.start(env.members, len(env.cost_names))
+    playing = begin(env, sizes, learners, network)
+    return PPOState(key, jnp.zeros((), jnp.int32), parameters, zero, zero, multipliers, multipliers.error, playing)
 
 
 class Batch(NamedTuple):
@@ -85,7 +97,11 @@ def objective(
 ) -> Float[Array, ""]:
     """The loss: clipped surrogate weighted by π_old/π̃, squared error of the value heads, entropy bonus."""
     batch = wide(batch)
-    seen = look(network, parameters, batch.features, batch.mask, batch.action)
+    return loss_of(settings, entropy_weight, look(network, parameters, batch.features, batch.mask, batch.action), batch)
+
+
+def loss_of(settings: PPOSettings, entropy_weight: Float[Array, ""], seen: Look, batch: Batch) -> Float[Array, ""]:
+    """The loss of what a network makes of a batch that is `wide`."""
     ratio = jnp.exp(jnp.minimum(seen.log_prob - batch.log_prob, LARGEST_CHANGE))
     surrogate = batch.weight * clipped(ratio, batch.advantage, settings.clip)
     misses = 0.5 * ((seen.values - batch.targets) ** 2).mean(axis=1).sum()
@@ -115,10 +131,19 @@ def look(
     action: Int[Array, " batch"],
 ) -> Look:
     """A network's policy and values on a batch; `log_probs` are 0 outside the mask."""
-    logits, values = network.apply(parameters, features)
+    return look_at(*network.apply(parameters, features), mask, action)
+
+
+def look_at(
+    logits: Float[Array, "actions batch"],
+    values: Float[Array, "signals batch"],
+    mask: Bool[Array, "actions batch"],
+    action: Int[Array, " batch"],
+) -> Look:
+    """The same of logits and values."""
     policy = masked_softmax(logits, mask, axis=0)
     log_probs = jnp.where(mask, policy.log_probs, 0.0)  # not -inf, which times a gradient of 0 would be NaN
-    pick = jnp.arange(network.actions)[:, None] == action
+    pick = jnp.arange(len(logits))[:, None] == action
     log_prob = jnp.where(pick, log_probs, 0.0).sum(axis=0)
     return Look(log_probs, policy.probs, log_prob, -(policy.probs * log_probs).sum(axis=0), values)
 
@@ -139,28 +164,33 @@ def iterate(
     network: Network,
     state: PPOState,
     share: Float[Array, ""],
+    cut: Callable[[Sizes, Playing, Rollout, Batch], Cut] | None = None,
 ) -> tuple[PPOState, Progress]:
-    """One iteration at `share` of training: play, price, learn."""
+    """One iteration at `share` of training: play, price, learn. `cut` makes minibatches, by default of rows of time."""
     key, playing_key, shuffling = jax.random.split(state.key, 3)
     now = exploring(method, settings, share)
     playing, rollout = play(env, sizes, now, network, state.parameters, state.playing, playing_key)
-    multipliers = reprice(env, sizes, method, budgets, settings, state.multipliers, rollout)
-    prices = method.shaping + multipliers.value
+    apart = differences(state.apart, rollout, finished(rollout))
+    multipliers = reprice(env, sizes, method, budgets, settings, state.multipliers, rollout, apart)
+    prices = prices_in(method.shaping + multipliers.value, rollout)
     due = due_of(env, sizes, budgets, settings, state.playing, rollout)
     found = appraise(env, network, budgets, settings, state.parameters, playing, rollout, share)
     batch = batch_of(rollout, priced(found.advantages, prices, due), found.targets)
     fitted = Fitted(state.parameters, state.mean, state.square)
-    fitted = learn(network, sizes, settings, fitted, state.iteration, batch, shuffling, share)
-    after = PPOState(key, state.iteration + 1, *fitted, multipliers, playing)
-    return after, progress_of(rollout, multipliers.value)
+    part = Cut(sizes, batch, objective) if cut is None else cut(sizes, state.playing, rollout, batch)
+    fitted = learn(network, part.sizes, settings, fitted, state.iteration, part.batch, shuffling, share, part.loss)
+    after = PPOState(key, state.iteration + 1, *fitted, multipliers, apart, playing)
+    return after, progress_of(rollout, after.prices)
 
 
 def exploring(method: MethodArrays, settings: PPOSettings, share: Float[Array, ""]) -> MethodArrays:
     """The method as it plays at this share of training: its frontier rate falls to zero at `frontier_end`.
 
-    Where much lies on the frontier, the costs of episodes that went there say little about the policy's own.
+    With 0, the default, nothing is mixed in. The surrogate is weighted by the ratio of the single step, which leaves
+    a bias: it corrects neither how a state was reached nor what follows it, as the tabular method's product does.
     """
-    rate = method.frontier_rate * jnp.maximum(1.0 - share / settings.frontier_end, 0.0)
+    left = jnp.where(share < settings.frontier_end, 1.0 - share / settings.frontier_end, 0.0)
+    rate = method.frontier_rate * left
     return eqx.tree_at(lambda one: one.frontier_rate, method, rate)
 
 
@@ -183,6 +213,14 @@ class Fitted(NamedTuple):
 
 # A loss of parameters on some rows of a batch; the batch is any tree of arrays with time first, environments last.
 Objective = Callable[[Network, PPOSettings, Float[Array, ""], Float[Array, " parameters"], Any], Float[Array, ""]]
+
+
+class Cut(NamedTuple):
+    """What is learnt from, as `learn` cuts it into minibatches along its first axis, and the loss of these."""
+
+    sizes: Sizes
+    batch: Any
+    loss: Objective
 
 
 def learn(

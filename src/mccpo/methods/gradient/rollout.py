@@ -16,7 +16,7 @@ from mccpo.env import Environment, Observation
 from mccpo.errors import InputError
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.mc_cpo.spec import MethodArrays
-from mccpo.policy import masked_softmax, mix, sample
+from mccpo.policy import Memory, masked_softmax, mix, sample
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Rollout(NamedTuple):
     """What was played, time first and environments last. `signals` holds the reward to learn from, then the costs.
 
     `weight` is π/π̃ of the action taken; `totals` and `gain` are the discounted engagement and costs and the mastery
-    gained of an episode where it ended, else 0.
+    gained of an episode where it ended, else 0. `member` is the one of the environment's `members` that a learner was
+    drawn from.
     """
 
     features: Float[Array, "time features batch"]
@@ -71,12 +72,14 @@ class Rollout(NamedTuple):
     gain: Float[Array, "time batch"]
     unready: Bool[Array, "time batch"]
     frontier: Bool[Array, "time batch"]
+    member: Int[Array, "time batch"]
 
 
 class Playing(NamedTuple):
     """Where the environments stand between two iterations.
 
     `totals` are weighted by how likely the policy was to come here, `weight`; `spent` is what was in truth spent.
+    `memory` is what the network remembers of the episodes.
     """
 
     state: Any
@@ -87,6 +90,7 @@ class Playing(NamedTuple):
     spent: Float[Array, "costs batch"]
     gain: Float[Array, " batch"]
     weight: Float[Array, " batch"]
+    memory: Memory = ()
 
 
 def network_of(env: Environment[Any]) -> Network:
@@ -94,7 +98,7 @@ def network_of(env: Environment[Any]) -> Network:
     return Network(env.num_features, env.num_actions, 1 + len(env.cost_names))
 
 
-def begin(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> Playing:
+def begin(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray, network: Network | None = None) -> Playing:
     """Every environment at the start of an episode."""
     state, obs = jax.vmap(env.reset, out_axes=-1)(jax.random.split(key, sizes.environments))
     return Playing(
@@ -106,6 +110,7 @@ def begin(env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> Playing:
         spent=jnp.zeros((len(env.cost_names), sizes.environments)),
         gain=jnp.zeros(sizes.environments),
         weight=jnp.ones(sizes.environments),
+        memory=() if network is None else jax.tree.map(jnp.asarray, network.begin(sizes.environments)),
     )
 
 
@@ -156,7 +161,7 @@ def play(
         uniform, move, begin = draw
         mask = now.obs.action_mask | ~method.masked
         frontier = mask & ~now.previous
-        logits, values = network.apply(parameters, now.obs.features)
+        logits, values, memory = network.step(parameters, now.memory, now.obs.features)
         choice = choose(logits, mask, frontier, method.frontier_rate, uniform)
         step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(move, now.state, choice.action)
         ended = step.terminated | step.truncated
@@ -175,6 +180,7 @@ def play(
             spent=jnp.where(ended, 0.0, now.spent + now.discount * step.costs),
             gain=jnp.where(ended, 0.0, gain),
             weight=jnp.where(ended, 1.0, reach),
+            memory=jax.tree.map(lambda held: jnp.where(ended, 0.0, held), memory),
         )
         return after, Rollout(
             features=now.obs.features,
@@ -189,6 +195,7 @@ def play(
             gain=jnp.where(ended, gain, 0.0),
             unready=step.unready,
             frontier=frontier.any(axis=0),
+            member=jax.vmap(env.member, in_axes=-1)(now.state),
         )
 
     return jax.lax.scan(act, playing, draws)

@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mccpo.env import Environment
+from mccpo.env import ONE_MODEL, Ensemble, Environment
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.gradient_method import GradientMethod
-from mccpo.methods.gradient.margin import as_long, error_of
+from mccpo.methods.gradient.margin import as_long
+from mccpo.methods.gradient.members import standing
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.mc_cpo.multipliers import Budgets
@@ -129,7 +130,7 @@ def scored(
     if own is not None:
         return own
     seen = evaluate_policy(env, actor, key, episodes)
-    return score_of(actor.method, budgets, caution, seen, share, evaluation_episodes(env))
+    return score_of(actor.method, budgets, caution, seen, share, evaluation_episodes(env), env.ensemble)
 
 
 def score_of(
@@ -139,14 +140,16 @@ def score_of(
     seen: Episodes,
     share: Float[Array, ""],
     later: float = EVALUATION_EPISODES,
+    ensemble: Ensemble = ONE_MODEL,
 ) -> Float[Array, ""]:
     """Return where the budgets are met with a margin, minus the worst excess elsewhere; the newest without budgets.
 
     The margin is `caution` standard errors of the difference between this mean and that of an evaluation by `later`
-    episodes: what chance can do to a policy that is as good as it looks.
+    episodes: what chance can do to a policy that is as good as it looks. Where learners are drawn from several members,
+    every member has to meet the budgets so.
     """
-    error = error_of(seen.costs.std(axis=1), seen.ret.shape[0], later)
-    J_c = seen.costs.mean(axis=1) + caution * error
+    found = standing(seen, ensemble, later)
+    J_c = found.J_c + caution * found.error
     excess = jnp.where(budgets.active > 0, (J_c - budgets.limit) / budgets.scale, -jnp.inf).max()
     bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
     return jnp.where(method.constrained > 0, bounded, share)

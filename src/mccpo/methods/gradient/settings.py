@@ -14,8 +14,8 @@ class PPOSettings(NamedTuple):
     """Step sizes and weights of the method: numbers, so that another setting is not another program.
 
     The learning rate falls linearly to a twentieth; the entropy bonus falls to zero at `entropy_end` of training,
-    the frontier rate at `frontier_end`. The discount rises from 0 to the environment's over the share `foresight` of
-    training: see `appraise`.
+    the frontier rate at `frontier_end`, which by default is never above zero: see `exploring`. The discount rises from
+    0 to the environment's over the share `foresight` of training: see `appraise`.
     Training aims at budgets `tighten` below those asked for. `step_size` and `rule` move the multipliers in units in
     which 1 makes a cost at its budget weigh as much as a reward of 1 in every step. `averaging` is the share of the old
     average kept, an iteration, in the averaged parameters, from which the final policy is chosen; that choice asks for
@@ -32,7 +32,7 @@ class PPOSettings(NamedTuple):
     foresight: float | Float[Array, ""] = 0.1
     entropy: float | Float[Array, ""] = 0.05
     entropy_end: float | Float[Array, ""] = 0.4
-    frontier_end: float | Float[Array, ""] = 0.5
+    frontier_end: float | Float[Array, ""] = 0.0
     value_weight: float | Float[Array, ""] = 5.0
     gradient_norm: float | Float[Array, ""] = 0.5
     step_size: float | Float[Array, ""] = 0.1

@@ -25,6 +25,7 @@ from mccpo.methods.engine import Snapshot
 from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy
 from mccpo.methods.gradient import selection
 from mccpo.methods.gradient.gradient_method import GradientMethod, PrimalDual
+from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
@@ -42,7 +43,11 @@ BLOCK = 1000  # episodes of a policy that are judged in one call, between which 
 
 @dataclass(frozen=True)
 class NeuralPlan:
-    """How long and how to train: `steps` of the environment a run, looked at by validation every few iterations."""
+    """How long and how to train: `steps` of the environment a run, looked at by validation every few iterations.
+
+    >>> NeuralPlan(steps=500_000, seeds=2).iterations
+    123
+    """
 
     steps: int = 1_000_000
     seeds: int = 10
@@ -50,6 +55,7 @@ class NeuralPlan:
     sizes: Sizes = field(default_factory=Sizes)
     settings: PPOSettings = field(default_factory=PPOSettings)
     validation: int = 128
+    steps_a_final: int = STEPS_A_FINAL
 
     def __post_init__(self) -> None:
         engine.check_plan(self.seed, steps=self.steps, seeds=self.seeds, validation=self.validation)
@@ -57,7 +63,7 @@ class NeuralPlan:
     @property
     def program(self) -> Sizes:
         """The sizes of the program: a short run is not chosen by many more episodes than it is trained by."""
-        return replace(self.sizes, final=min(self.sizes.final, max(LEAST_FINAL, self.steps // STEPS_A_FINAL)))
+        return replace(self.sizes, final=min(self.sizes.final, max(LEAST_FINAL, self.steps // self.steps_a_final)))
 
     @property
     def points(self) -> int:
@@ -66,6 +72,16 @@ class NeuralPlan:
     @property
     def iterations(self) -> int:
         return self.points * ITERATIONS
+
+
+def validation_steps(env: Environment[Any], plan: NeuralPlan) -> int:
+    """Steps of the environment that selection takes, besides those of training: all looks, and the final choice."""
+    return plan.points * as_long(env, plan.validation) * env.horizon + choice_steps(env, plan)
+
+
+def choice_steps(env: Environment[Any], plan: NeuralPlan) -> int:
+    """Those of them that the final choice of a run takes."""
+    return selection.FINALISTS * as_long(env, plan.program.final) * env.horizon
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +114,14 @@ def train_neural(
     resume: engine.Arrays | None = None,
     after_point: Callable[[Snapshot[NeuralState, Progress]], None] | None = None,
 ) -> NeuralRuns:
-    """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume."""
+    """Trains every method with every seed, calling `after_point` with a snapshot from which training can resume.
+
+    >>> import mccpo
+    >>> plan = NeuralPlan(steps=64, seeds=1, sizes=Sizes(2, 8, 8, 1), validation=2)  # far too short to learn
+    >>> runs = train_neural(mccpo.make("gate"), [mccpo.method_spec("mc-cpo")], {"c": 0.0}, plan)
+    >>> runs.selected.shape[:2], runs.multipliers.shape  # methods, seeds; and costs
+    ((1, 1), (1, 1, 1))
+    """
     engine.check_methods(methods)
     _of_one_kind(methods)
     variants = [
@@ -115,22 +138,19 @@ def train_variants(
     *,
     resume: engine.Arrays | None = None,
     after_point: Callable[[Snapshot[NeuralState, Progress]], None] | None = None,
+    after_choice: Callable[[int], None] | None = None,
 ) -> NeuralRuns:
     """Trains learners of one kind, which differ in numbers and budgets, with every seed, by one compiled program.
 
-    The leading axes of what comes back are variants and seeds.
+    The leading axes of what comes back are variants and seeds. `after_choice` is told of how many variants the final
+    policies have been chosen, first of none.
     """
-    runs = engine.stacked([_Run(one.learner, budgets_of(env, one.budgets)) for one in variants], plan.seeds)
-    env = engine.as_arrays(env)
-    first = engine.starts(
-        selection.start, (env, plan.program, variants[0].learner), len(variants), plan.seeds, plan.seed
-    )
-    total = jnp.asarray(plan.iterations, jnp.float32)
-    context = _Context(env, plan.program, total, plan.validation)
+    context, runs, first = _set_up(env, variants, plan)
     begin = engine.begin(_step, context, runs, first, plan.points, resume)
     end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
-    chosen = engine.each(_conclude, context, runs, end.states)
+    chosen = _choose(context, runs, end.states, len(variants), after_choice)
     shape = (len(variants), plan.seeds)
+    env = context.env
     network = variants[0].learner.network(env)
     own = 1 + len(env.cost_names) - len(env.floors)  # a policy acts without floors, which only training priced
 
@@ -146,6 +166,57 @@ def train_variants(
     )
 
 
+def train_some(
+    env: Environment[Any],
+    variants: Sequence[Variant],
+    plan: NeuralPlan,
+    which: Sequence[int],
+    *,
+    resume: engine.Arrays | None = None,
+    after_point: Callable[[Snapshot[NeuralState, Progress]], None] | None = None,
+) -> Snapshot[NeuralState, Progress]:
+    """Trains some of the runs that `train_variants` trains, counted variant by variant, then by seed.
+
+    What comes back is where they end. On a CPU it has the same bits as where all are trained at once.
+    """
+    context, *whole = _set_up(env, variants, plan)
+    runs, first = jax.tree.map(lambda leaf: leaf[np.asarray(which)], tuple(whole))
+    begin = engine.begin(_step, context, runs, first, plan.points, resume)
+    return engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
+
+
+def _set_up(env: Environment[Any], variants: Sequence[Variant], plan: NeuralPlan) -> tuple[_Context, Any, Any]:
+    """What all runs share, what each has of its own, and the state in which each begins."""
+    runs = engine.stacked([_Run(one.learner, budgets_of(env, one.budgets)) for one in variants], plan.seeds)
+    env = engine.as_arrays(env)
+    first = engine.starts(
+        selection.start, (env, plan.program, variants[0].learner), len(variants), plan.seeds, plan.seed
+    )
+    total = jnp.asarray(plan.iterations, jnp.float32)
+    return _Context(env, plan.program, total, plan.validation), runs, first
+
+
+def _nobody(done: int) -> None:
+    """Who is told of progress where nobody asked."""
+    del done
+
+
+def _choose(
+    context: _Context, runs: _Run, states: NeuralState, variants: int, after_choice: Callable[[int], None] | None
+) -> Float[np.ndarray, "runs parameters"]:
+    """The final policy of every run, variant by variant."""
+    told = after_choice or _nobody
+    told(0)
+    seeds = len(jax.tree.leaves(states)[0]) // variants
+    chosen = []
+    for at in range(variants):
+        own = slice(at * seeds, (at + 1) * seeds)
+        part = jax.tree.map(lambda leaf, own=own: leaf[own], (runs, states))
+        chosen.append(np.asarray(engine.each(_conclude, context, *part)))
+        told(at + 1)
+    return np.concatenate(chosen)
+
+
 def evaluate_neural(
     env: Environment[Any],
     methods: Sequence[MethodSpec],
@@ -154,7 +225,15 @@ def evaluate_neural(
     episodes: int,
     seed: int,
 ) -> Episodes:
-    """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds."""
+    """Plays fresh episodes with every policy, with random keys of their own; leading axes are methods and seeds.
+
+    >>> import mccpo
+    >>> env, method = mccpo.make("gate"), mccpo.method_spec("unconstrained")
+    >>> untrained = PrimalDual(method_arrays(method, env)).network(env).init(jax.random.key(0))
+    >>> played = evaluate_neural(env, [method], untrained[None, None], episodes=20, seed=0)
+    >>> played.ret.shape  # methods, seeds, episodes
+    (1, 1, 20)
+    """
     playing = [method_arrays(spec, env) for spec in engine.check_methods(methods)]
     network = PrimalDual(playing[0], shared=_of_one_kind(methods)).network(env)
     return evaluate_policies(env, playing, network, parameters, episodes=episodes, seed=seed)

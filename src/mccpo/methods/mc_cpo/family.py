@@ -76,7 +76,11 @@ def shaped(spec: MethodSpec, env: Environment[Any], setting: Setting) -> Gradien
 
 
 def method_spec(name: str) -> MethodSpec:
-    """The data of a member of the family, by name."""
+    """The data of a member of the family, by name.
+
+    >>> method_spec("mc-cpo").name
+    'mc-cpo'
+    """
     entry = method_entry(name)
     if not isinstance(entry, GradientEntry) or entry.spec is None:
         raise InputError(f"{name} is not of the primal–dual family", fix="name one such as mc-cpo")

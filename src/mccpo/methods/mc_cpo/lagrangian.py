@@ -9,9 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment
+from mccpo.methods.episodes import evaluation_episodes
 from mccpo.methods.gradient.gae import standard
 from mccpo.methods.gradient.ledger import expected_costs
-from mccpo.methods.gradient.margin import final_error, finished
+from mccpo.methods.gradient.margin import Finished, as_long, final_error, finished
+from mccpo.methods.gradient.members import training_error
 from mccpo.methods.gradient.rollout import Playing, Rollout, Sizes
 from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo import multipliers as duals
@@ -38,14 +40,30 @@ def reprice(
     settings: PPOSettings,
     multipliers: Multipliers,
     rollout: Rollout,
+    apart: Float[Array, "members costs"] | None = None,
 ) -> Multipliers:
-    """The multipliers after this iteration's finished episodes; without any they stay as they are."""
+    """The multipliers after this iteration's finished episodes; without any they stay as they are.
+
+    `apart` is how far the costs of each member of an ensemble of learners are from the mean. Every member then has
+    multipliers of its own, which price the costs of its learners: the saddle point of budgets that hold for all of
+    them. Each is in units of what it weighs in the mean over members.
+    """
     seen = finished(rollout)
-    aim = aim_of(budgets, settings, final_error(env, sizes, seen))
+    aim = aim_of(budgets, settings, _error(env, sizes, seen, apart))
+    J_c = seen.J_c if apart is None else seen.J_c + apart
     rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
     step_size, chance = settings.step_size * method.constrained, seen.spread / jnp.sqrt(seen.episodes)
-    moved = duals.update(rule, multipliers, aim, seen.J_c, step_size, price_unit(env, budgets), chance)
+    moved = duals.update(rule, multipliers, aim, J_c, step_size, price_unit(env, budgets), chance)
     return jax.tree.map(lambda new, old: jnp.where(rollout.ended.any(), new, old), moved, multipliers)
+
+
+def _error(
+    env: Environment[Any], sizes: Sizes, seen: Finished, apart: Float[Array, "members costs"] | None
+) -> Float[Array, "*members costs"]:
+    """The standard error by which a policy will be judged, of every member where learners have several."""
+    if apart is None or len(apart) == 1:
+        return final_error(env, sizes, seen)
+    return training_error(seen, env.ensemble, apart, as_long(env, sizes.final), evaluation_episodes(env))
 
 
 def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"]:
@@ -58,11 +76,21 @@ def price_unit(env: Environment[Any], budgets: Budgets) -> Float[Array, " costs"
 
 def priced(
     estimates: Float[Array, "time signals batch"],
-    prices: Float[Array, " costs"],
+    prices: Float[Array, " costs"] | Float[Array, "time costs batch"],
     due: Float[Array, "time costs batch"] | float = 1.0,
 ) -> Float[Array, "time batch"]:
     """Advantages less what `due` of each price is, standardised after: a price then means the same for every cost."""
-    return standard(estimates[:, 0] - jnp.einsum("tcb,c->tb", due * estimates[:, 1:], prices))
+    costly = due * estimates[:, 1:]
+    if prices.ndim == 1:
+        return standard(estimates[:, 0] - jnp.einsum("tcb,c->tb", costly, prices))
+    return standard(estimates[:, 0] - (costly * prices).sum(axis=1))
+
+
+def prices_in(
+    prices: Float[Array, "members costs"], rollout: Rollout
+) -> Float[Array, " costs"] | Float[Array, "time costs batch"]:
+    """The prices in every step: those of the member that its learner was drawn from; the same in all, of one member."""
+    return prices[0] if len(prices) == 1 else jnp.moveaxis(prices[rollout.member], -1, 1)
 
 
 def due_of(

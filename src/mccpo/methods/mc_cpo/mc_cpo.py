@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mccpo.methods.gradient.settings import PAPER as PAPER_SETTINGS
+from mccpo.methods.gradient.settings import PPOSettings
 from mccpo.methods.mc_cpo.family import PAPER, register_family
 from mccpo.methods.mc_cpo.multipliers import MultiplierRule
 from mccpo.methods.mc_cpo.spec import MethodSpec
@@ -36,27 +37,28 @@ among the concepts the learner is ready for:
     e_i = (J_ci - d_i)/d_i,   I_i ← clip(I_i + β e_i, 0, cap),   λ_i = clip(I_i + g ē_i, 0, cap)
     A = A_r - Σ λ_i A_ci, ascended by PPO's clipped steps
 
-π̃ gathers the experience, its ratio to π corrects for it, and π is what is judged.
+π̃ gathers the experience, its ratio to π corrects for it, and π is what is judged. With a network π̃ = π.
 
 **Source:** {PAPER}
 
 **Departures:** the paper's multipliers only integrate; the proportional part g ē damps their swing and vanishes with
 the error. Of ē it leaves aside what two standard errors explain, so that episodes that differ much do not move prices
-by chance. Concepts share the weights of the network, where concepts are known. ε falls to zero at half of training.
-Errors are relative to the budgets, those of floors to what can be reached. Training aims below the budgets by what
-chance can do to a policy that is judged. That policy is chosen on validation episodes among averages of the
-parameters. With `follow`, a setting that is searched, a price is higher in episodes that will exceed their budget and
-lower in others: FPI's idea.
+by chance. Concepts share the weights of the network, where concepts are known. A network learns without the frontier:
+PPO's weight, the ratio of the single step, leaves a bias, and mixing brought nothing. A table keeps the frontier, with
+the whole product of ratios. Errors are relative to the budgets, those of floors to what can be reached. Training aims
+below the budgets by what chance can do to a policy that is judged. That policy is chosen on validation episodes among
+averages of the parameters. With `follow`, a setting that is searched, a price is higher in episodes that will exceed
+their budget and lower in others: FPI's idea.
 
-**When to use it:** where prerequisites must never be broken, several budgets hold at once, and all return that they
-leave is wanted.
+**When to use it:** where prerequisites must hold by the gate's estimate, several budgets hold at once, and all return
+that they leave is wanted.
 """,
     _SEARCH,
 )
 register_family(
     replace(MC_CPO, name="mc-cpo-no-frontier", frontier_rate=0.0),
     "MC-CPO, no frontier",
-    f"""MC-CPO without frontier mixing: what the mask and the multipliers do by themselves.
+    f"""MC-CPO without a frontier on finite environments; with a network, the same method as MC-CPO.
 
 **Problem:** that of MC-CPO with ε = 0, so that the policy that plays is the policy that is learnt.
 
@@ -64,9 +66,26 @@ register_family(
 
 **Departures:** those of MC-CPO.
 
-**When to use it:** to see what the frontier adds; and where exploration by chance suffices.
+**When to use it:** on finite environments, to see what the frontier adds, or where exploration by chance suffices.
 """,
     _SEARCH,
+)
+register_family(
+    replace(MC_CPO, name="mc-cpo-frontier"),
+    "MC-CPO, frontier",
+    f"""MC-CPO that mixes in the frontier with a network, too, for the first half of training.
+
+**Problem:** that of MC-CPO.
+
+**Source:** {PAPER}
+
+**Departures:** those of MC-CPO but for the frontier, whose rate falls to zero at half of training. The surrogate is
+weighted by π/π̃ of the single step: its gradient is biased wherever the frontier is not empty.
+
+**When to use it:** to see what the frontier adds.
+""",
+    settings=PPOSettings(frontier_end=0.5),
+    variant=True,
 )
 register_family(
     MC_CPO_PAPER,
@@ -77,12 +96,13 @@ register_family(
 
 **Source:** {PAPER}
 
-**Departures:** none that is known. There is no proportional part, no margin below the budgets, no averaging of
-parameters, no foresight, and no selection: the result is the last policy.
+**Departures:** none that is known. The paper does not say what its importance weights are: here, with a network, the
+ratio of the single step, whose gradient is biased wherever the frontier is not empty. There is no proportional part,
+no margin below the budgets, no averaging of parameters, no foresight, and no selection: the result is the last policy.
 
 **When to use it:** to see what each addition of MC-CPO brings.
 """,
     settings=PAPER_SETTINGS,
-    tabular=TabularSettings(tighten=0.0, rule=MultiplierRule(proportional=0.0, memory=0.0, cap=10.0)),
+    tabular=TabularSettings(tighten=0.0, floor_pace=1.0, rule=MultiplierRule(proportional=0.0, memory=0.0, cap=10.0)),
     variant=True,
 )

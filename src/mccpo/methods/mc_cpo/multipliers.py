@@ -32,7 +32,7 @@ class MultiplierRule(NamedTuple):
     The cap keeps an unreachable budget from drowning the reward; where λ stands at it, the budget was not met.
     """
 
-    proportional: Float[Array, ""] | float
+    proportional: Float[Array, "*costs"] | float
     memory: Float[Array, ""] | float
     cap: Float[Array, ""] | float
     doubt: Float[Array, ""] | float = 0.0
@@ -41,9 +41,9 @@ class MultiplierRule(NamedTuple):
 class Multipliers(NamedTuple):
     """The state of the rule: the multipliers in force, their integral part and the averaged error."""
 
-    value: Float[Array, " costs"]
-    integral: Float[Array, " costs"]
-    error: Float[Array, " costs"]
+    value: Float[Array, "*members costs"]
+    integral: Float[Array, "*members costs"]
+    error: Float[Array, "*members costs"]
 
 
 class Budgets(NamedTuple):
@@ -90,9 +90,9 @@ def budgets_of(env: Environment[Any], budgets: dict[str, float]) -> Budgets:
     return Budgets(*(jnp.asarray(array, jnp.float32) for array in arrays))
 
 
-def start(costs: int) -> Multipliers:
-    """Multipliers at zero."""
-    zero = jnp.zeros(costs)
+def start(*shape: int) -> Multipliers:
+    """Multipliers at zero: of every cost, or of every member and cost."""
+    zero = jnp.zeros(shape)
     return Multipliers(zero, zero, zero)
 
 
@@ -100,8 +100,8 @@ def update(
     rule: MultiplierRule,
     multipliers: Multipliers,
     budgets: Budgets,
-    J_c: Float[Array, " costs"],
-    step_size: Float[Array, ""],
+    J_c: Float[Array, "*members costs"],
+    step_size: Float[Array, "*costs"],
     unit: Float[Array, " costs"] | float = 1.0,
     chance: Float[Array, " costs"] | float = 0.0,
 ) -> Multipliers:

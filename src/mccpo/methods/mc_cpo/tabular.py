@@ -37,7 +37,8 @@ class TabularSettings(NamedTuple):
     `alpha`, `beta`: the first step sizes of policy and multipliers; `*_decay`: the exponents a and b; `warm`: k₀, in
     updates. `entropy` is the weight of an entropy bonus that keeps early steps from settling on one action, and is gone
     (with exponent `entropy_decay`) long before averaging begins. Training aims at budgets `tighten` below those that
-    are asked for, so that sampling error leaves the policy on the right side of them.
+    are asked for, so that sampling error leaves the policy on the right side of them. The multipliers of floors move
+    `floor_pace` times as fast: their errors are shares of all that can be reached, of which little is left to gain.
     """
 
     alpha: float | Float[Array, ""] = 8.0
@@ -48,7 +49,8 @@ class TabularSettings(NamedTuple):
     entropy: float | Float[Array, ""] = 1.0
     entropy_decay: float | Float[Array, ""] = 2.5
     baseline_rate: float | Float[Array, ""] = 0.1
-    tighten: float | Float[Array, ""] = 0.005
+    tighten: float | Float[Array, ""] = 0.003
+    floor_pace: float | Float[Array, ""] = 6.0
     rule: MultiplierRule = MultiplierRule(proportional=0.5, memory=0.9, cap=10.0)
 
 
@@ -242,8 +244,9 @@ def learn(
     # The policy waits for its baseline: full steps without one can saturate a state for good.
     ramp = jnp.minimum(1.0, state.update * settings.baseline_rate / 10.0)
     alpha = settings.alpha * ramp * elapsed**-settings.alpha_decay
-    beta = settings.beta * elapsed**-settings.beta_decay * method.constrained
-    rule = settings.rule._replace(proportional=settings.rule.proportional * method.constrained)
+    pace = jnp.where(budgets.limit < 0, settings.floor_pace, 1.0) * method.constrained
+    beta = settings.beta * elapsed**-settings.beta_decay * pace
+    rule = settings.rule._replace(proportional=settings.rule.proportional * pace)
     aim = budgets._replace(limit=budgets.tightened(settings.tighten))
     averaging = jnp.where(state.update >= average_from, 1.0, 0.0)
     # Divided by the total price, a growing multiplier turns the direction of the step rather than lengthening it.

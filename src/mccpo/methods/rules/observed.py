@@ -53,6 +53,8 @@ def plain(env: Environment[Any]) -> Bool[np.ndarray, " actions"]:
 def mastery(env: Environment[Any], obs: Observation) -> Float[Array, "concepts episodes"]:
     """K as the tutor sees it."""
     taught_in(env)  # refuses an environment without concepts in words of its own
+    if "mastery" not in env.observation_fields:
+        raise DoesNotApply(f"{env.name} shows no mastery to go by", fix="leave the tutor's rule out there")
     return env.view(obs.features, "mastery")
 
 

@@ -29,10 +29,10 @@ class Planning(Policy):
         V_k(K) = max_a { E[ΔK | K, a] + γ Σ_o P(o | K, a) V_{k-1}(K after a and o) },   V_0 the leaves' worth
 
     o is a right or a wrong answer, or whether a concept is mastered where that shows. Of every belief, the lessons that
-    are followed up are the `candidates` ready ones of which most is expected. A leaf is worth what the best of two
-    plain tutors would gain from it in the next `reach` lessons, were every lesson to bring just what is expected of it:
-    one takes the lesson of the largest gain, the other the first in the curriculum's order that is not yet mastered.
-    The leaves see concepts unlocked that the tree itself is too shallow to see.
+    are followed up are the `candidates` ready ones of which most is expected. A leaf is worth what the better of two
+    plain tutors would gain from it in the next `reach` lessons, if every lesson brought just what is expected of it.
+    One tutor takes the lesson of the largest gain. The other takes the first in the curriculum's order that is not yet
+    mastered. The leaves see concepts unlocked that the tree itself is too shallow to see.
 
     **Source:** A. N. Rafferty, E. Brunskill, T. L. Griffiths, P. Shafto, Faster Teaching via POMDP Planning, Cognitive
     Science, 2016.
@@ -113,8 +113,8 @@ def open_concepts(env: Environment[Any], K: Float[Array, "concepts beliefs"]) ->
     inner = taught_in(env)
     if isinstance(inner, Tutoring) and inner.confidence is not None:
         return inner.opens(K.T).T
-    needs = jnp.asarray(inner.curriculum.prerequisites.dense, jnp.float32)
-    return needs @ (inner.theta > K).astype(jnp.float32) < 0.5
+    opened: Bool[Array, "concepts beliefs"] = inner.curriculum.ready(K.T, inner.theta).T
+    return opened
 
 
 def check_plannable(env: Environment[Any]) -> None:

@@ -1,0 +1,228 @@
+"""The pretrained policy as a method: on a problem at hand only prices are found; and as where MC-CPO starts from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from mccpo.env import Environment
+from mccpo.methods.episodes import Episodes, evaluation_episodes
+from mccpo.methods.gradient import ppo
+from mccpo.methods.gradient.gradient_method import GradientMethod
+from mccpo.methods.gradient.margin import as_long, error_of
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.ppo import PPOState, Progress
+from mccpo.methods.gradient.rollout import Sizes
+from mccpo.methods.gradient.settings import PPOSettings
+from mccpo.methods.mc_cpo.mc_cpo import MC_CPO
+from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.mc_cpo.spec import MethodArrays, method_arrays
+from mccpo.methods.pretrained import price_search
+from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, own_weight
+from mccpo.methods.pretrained.network import fold, network_at
+from mccpo.methods.pretrained.price_search import Generation, Search, policy_at
+from mccpo.methods.pretrained.weights import pretrained_parameters
+from mccpo.methods.registry import register_method
+
+if TYPE_CHECKING:
+    from mccpo.methods.gradient.training import NeuralPlan
+
+GENERATIONS = 24
+FINAL = 1024  # episodes that choose among what the search passed through
+LADDER = (1.0, 1.0, 1.0, 1.0, 0.8, 1.2, 1.6, 2.2, 3.0, 4.0)
+"""Margins that the search keeps, one after another, in those that the final choice asks for: it looks first, and then
+leaves policies at several distances from the budgets to choose from."""
+
+
+class SearchState(NamedTuple):
+    """A run of the search: a `RunState` whose parameters are those of the ordinary network."""
+
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+    parameters: Float[Array, " parameters"]
+    search: Search
+    prices: Float[Array, " costs"]
+
+
+class _Pretrained(GradientMethod):
+    """What both methods share: the network, the mask, and the search for prices."""
+
+    settings: PPOSettings = PPOSettings()
+    shared: bool = eqx.field(static=True, default=True)
+
+    def playing(self, env: Environment[Any]) -> MethodArrays:
+        return method_arrays(replace(MC_CPO, name=self.name), env)
+
+    def network(self, env: Environment[Any]) -> Network:
+        return network_at(env)
+
+    def _begin(self, env: Environment[Any], key: PRNGKeyArray) -> SearchState:
+        # Until the first generation, which knows the budgets, there is nothing.
+        nothing, search = jnp.zeros(self.network(env).size), jnp.zeros(WEIGHTS + 1)
+        prices = jnp.zeros(len(env.cost_names))
+        return SearchState(key, jnp.zeros((), jnp.int32), nothing, Search(search, search), prices)
+
+    def _generation(
+        self, env: Environment[Any], budgets: Budgets, state: SearchState, share: Float[Array, ""]
+    ) -> tuple[SearchState, Generation]:
+        """One generation of the search, at `share` of it."""
+        key, own = jax.random.split(state.key)
+        weights, later = jnp.asarray(pretrained_parameters()), evaluation_episodes(env)
+        # A margin of the final choice, in the larger standard errors of a candidate's few episodes.
+        one = jnp.ones(())
+        final, few = (error_of(one, as_long(env, seen), later) for seen in (FINAL, price_search.EPISODES))
+        rung = jnp.asarray(LADDER)[jnp.minimum((share * len(LADDER)).astype(jnp.int32), len(LADDER) - 1)]
+        caution = self.settings.caution * rung * final / few
+        first = price_search.start(env, budgets)
+        before = jax.tree.map(lambda new, old: jnp.where(state.iteration == 0, new, old), first, state.search)
+        search, found = price_search.advance(
+            env, self.network(env), self.playing(env), budgets, weights, before, own, caution, share
+        )
+        parameters, prices = (
+            policy_at(env, budgets, weights, found.logs),
+            price_search.prices_at(env, budgets, found.logs),
+        )
+        return SearchState(key, state.iteration + 1, parameters, search, prices), found
+
+
+@register_method(label="Pretrained")
+class Pretrained(_Pretrained):
+    """One policy for any curriculum: trained once on drawn problems, told here what counts; nothing is trained.
+
+    **Problem:** that of MC-CPO, over the policies that one network is at different prices:
+
+        max_w J(π(·|s, w))  s.t.  J_ci ≤ d_i and G_j ≥ f_j
+
+    The network was trained by PPO on problems drawn at random (graphs of many shapes, learners, engagement, gates,
+    horizons) to maximise w_r r_E − Σ w_i c_i + w_g ΔK at weights drawn for every episode: prices, in other units. Here
+    w is found on simulated episodes by the cross-entropy method, without a gradient, to the margins by which every
+    method's policy is selected. At a problem w is constant, and is added to the biases of the layers that read it: what
+    is saved, certified and served is a network as MC-CPO has it.
+
+    **Source:** A. Abels, D. M. Roijers, T. Lenaerts, A. Nowé, D. Steckelmacher, Dynamic Weights in Multi-Objective Deep
+    Reinforcement Learning, ICML 2019, for policies that are told what counts; R. Y. Rubinstein, The Cross-Entropy
+    Method for Combinatorial and Continuous Optimization, 1999, for the search.
+
+    **Departures:** what carries no budget and no floor may count, too, and how sharply the policy chooses is
+    searched for with the weights. Its card (docs/pretrained.md) says what it was trained on, and where it fails.
+
+    **When to use it:** where a tutor is wanted soon, or to start MC-CPO from: see `mccpo train --from`. It applies to
+    tutors on one known graph without activities, whose policy sees the tutor's belief.
+    """
+
+    name: ClassVar[str] = "pretrained"
+
+    settings: PPOSettings = PPOSettings(averaging=0.0, look_caution=0.9)
+
+    def plan(self, plan: NeuralPlan) -> NeuralPlan:
+        """As many generations as others make iterations, `GENERATIONS` at most; steps are those of its episodes."""
+        lanes, length = price_search.CANDIDATES * price_search.EPISODES, 100
+        sizes = Sizes(lanes, length, lanes, 1, min(plan.program.final, FINAL))
+        return replace(plan, steps=min(plan.iterations, GENERATIONS) * sizes.steps, sizes=sizes)
+
+    def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> SearchState:
+        return self._begin(env, key)
+
+    def iterate(
+        self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: SearchState, share: Float[Array, ""]
+    ) -> tuple[SearchState, Progress]:
+        after, found = self._generation(env, budgets, state, share)
+        return after, _progress(found.seen, after.prices)
+
+    def prices(self, state: SearchState) -> Float[Array, "*runs costs"]:
+        return state.prices
+
+
+class TunedState(NamedTuple):
+    """MC-CPO's state, which starts from what a search found."""
+
+    searching: PRNGKeyArray
+    learning: PPOState
+
+    @property
+    def parameters(self) -> Float[Array, " parameters"]:
+        return self.learning.parameters
+
+    @property
+    def iteration(self) -> Int[Array, ""]:
+        return self.learning.iteration
+
+
+@register_method(label="MC-CPO from pretrained", variant=True)
+class TunedMCCPO(_Pretrained):
+    """MC-CPO that starts from the pretrained policy as a search finds it here, and is trained on with small steps.
+
+    **Problem:** that of MC-CPO.
+
+    **Source:** that of `pretrained` and of `mc-cpo`.
+
+    **Departures:** before the first step, prices are searched for as `pretrained` does; the simulated episodes of that
+    search come on top of the steps of training. There is no entropy bonus and no foresight, since nothing is learnt
+    anew, and learning rates are lower. It takes a tenth of the steps that others are trained for:
+    see `mccpo train --from pretrained`.
+
+    **When to use it:** where the pretrained policy is not good enough and training from nothing takes too long.
+    """
+
+    name: ClassVar[str] = "mc-cpo-from-pretrained"
+
+    settings: PPOSettings = PPOSettings(learning_rate=3e-4, entropy=0.0, foresight=0.0)
+
+    def plan(self, plan: NeuralPlan) -> NeuralPlan:
+        """A tenth of the steps that others take, and as many episodes as theirs to choose the policy by."""
+        return replace(plan, steps=max(plan.steps // 10, 1), steps_a_final=max(plan.steps_a_final // 10, 1))
+
+    def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> TunedState:
+        searching, training = jax.random.split(key)
+        learning = ppo.start(env, sizes, self.network(env), training)
+        # The average of parameters begins here: at what differs by little from what the search will find.
+        numbers, reward = numbers_of(env), jnp.zeros(WEIGHTS).at[own_weight(env)].set(1.0)
+        told, bound = context_of(numbers, reward), jnp.ones(len(env.cost_names))
+        parameters = fold(jnp.asarray(pretrained_parameters()), told, numbers, env, bound)
+        return TunedState(searching, learning._replace(parameters=parameters))
+
+    def iterate(
+        self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: TunedState, share: Float[Array, ""]
+    ) -> tuple[TunedState, Progress]:
+        learning = jax.lax.cond(
+            state.iteration == 0,
+            lambda: self._found(env, budgets, state),
+            lambda: state.learning,
+        )
+        after, progress = ppo.iterate(
+            env, sizes, self.playing(env), budgets, self.settings, self.network(env), learning, share
+        )
+        return TunedState(state.searching, after), progress
+
+    def _found(self, env: Environment[Any], budgets: Budgets, state: TunedState) -> PPOState:
+        """The state of MC-CPO at the policy and the prices that a search finds."""
+
+        def one(found: SearchState, at: Int[Array, ""]) -> tuple[SearchState, None]:
+            return self._generation(env, budgets, found, at / (2.5 * GENERATIONS))[0], None
+
+        found, _ = jax.lax.scan(one, self._begin(env, state.searching), jnp.arange(GENERATIONS))
+        prices = jnp.broadcast_to(found.prices, state.learning.multipliers.value.shape)
+        multipliers = state.learning.multipliers._replace(value=prices, integral=prices)
+        return state.learning._replace(parameters=found.parameters, multipliers=multipliers)
+
+    def prices(self, state: TunedState) -> Float[Array, "*runs costs"]:
+        return state.learning.prices
+
+
+def _progress(seen: Episodes, prices: Float[Array, " costs"]) -> Progress:
+    """What the episodes of a generation's best looked like."""
+    steps = seen.length.sum()
+    return Progress(
+        ret=seen.ret.mean(),
+        costs=seen.costs.mean(axis=1),
+        gain=seen.gain.mean(),
+        prerequisite_violation_rate=seen.unready.sum() / steps,
+        multipliers=prices,
+        frontier_events=jnp.zeros(()),
+        violation_steps=seen.unready.sum().astype(jnp.int32),
+    )
