@@ -157,9 +157,7 @@ def test_the_joint_chance_is_the_product_over_the_prerequisites(case, doubt):
     st.floats(0.01, 0.99), st.floats(0, 0.99), st.floats(0.01, 0.49), st.floats(0.01, 0.49), st.floats(0, 0.5),
     st.lists(st.booleans(), max_size=30),
 )  # fmt: skip
-def test_what_is_trusted_is_no_more_than_a_tutor_believes_that_starts_from_lower_odds(
-    K0, doubt, guess, slip, learn, answers
-):
+def test_trusted_odds_are_below_those_of_a_lower_start(K0, doubt, guess, slip, learn, answers):
     """The theorem by which the gate needs no second estimate: answers keep the ratio of odds, lessons raise it."""
     model = BKT(*(np.array([value]) for value in (K0, learn, guess, slip)))
     believed, cautious = K0, trusted(K0, doubt)

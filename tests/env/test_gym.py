@@ -9,13 +9,18 @@ import jax
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from tests.env.test_contract import LIKE_A_JUDGE
 
 from mccpo.env import Chain, environment_names, make, registered
 from mccpo.env.gym import SafetyWrapper, TutorEnv, gym_id, register_ids
 from mccpo.errors import InputError
 
 HACK = 5
-WITHOUT_DATA = [entry.name for entry in registered().values() if not entry.needs_data]
+WITHOUT_DATA = [
+    pytest.param(entry.name, marks=pytest.mark.slow if entry.name in LIKE_A_JUDGE else ())
+    for entry in registered().values()
+    if not entry.needs_data
+]
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ print(gymnasium.make("mccpo.env.gym:mccpo/Gate-v0", R=0.7).unwrapped.environment
 """
 
 
-def test_environments_do_not_import_gymnasium_and_naming_the_module_is_enough_to_find_them_there():
+def test_gymnasium_finds_environments_by_module_name():
     found = subprocess.run([sys.executable, "-c", ALONE], check=True, capture_output=True, text=True)
     assert found.stdout.split() == ["False", "0.7"]
 

@@ -108,11 +108,11 @@ def test_the_judge_is_plain_performance_factors():
                 after[right] = S1, F1, chance(S1, F1)[v]
             expected = p[v] * after[True][2] + (1 - p[v]) * after[False][2] - p[v]
             seen_ready = all(K[u] >= 0.7 for u in needs(v))
-            fun, costs = told(v, p[v], n[v], expected)
-            S, F, now = after[correct]
+            fun, costs = told(v, p[v], n[v], max(expected, 0.0))
+            S, F, _ = after[correct]
             K[v] = traced(K, v, correct, seen_ready)
             n[v] += 1
-            assert steps.gain[t] == pytest.approx(now - p[v], abs=1e-5)
+            assert steps.gain[t] == pytest.approx(expected, abs=1e-5)
             assert steps.reward[t] == pytest.approx(fun, abs=1e-5)
             np.testing.assert_allclose(steps.costs[t], costs, atol=1e-5)
             assert bool(steps.unready[t]) is not seen_ready
@@ -168,7 +168,7 @@ def test_no_cost_of_a_judge_exceeds_its_bound(groups):
     full = jnp.full(4, 1 / 0.7)  # all that still counts was right: one more wrong answer costs the most
     worst = state.latent._replace(successes=full)
     chances = np.asarray(env.chances(worst))
-    assert (chances - np.asarray(env.chances(worst._replace(successes=full * 0.3)))).max() <= env.largest_fall
+    assert (chances - np.asarray(env.chances(worst._replace(successes=full * 0.3)))).max() <= env.widest
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_impossible_parameters_are_refused_with_a_way_out(parameters, what, fix)
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.99])
-def test_where_the_model_is_right_lessons_are_unready_in_truth_in_at_most_the_share_that_was_promised(confidence):
+def test_unready_share_keeps_its_promise_where_the_model_is_right(confidence):
     """The promise of the gate, for tutors that go as far as it lets them."""
     env = make("tutor-15-bkt", confidence=confidence, groups=ALIKE, horizon=60)
     for rule in (GreedyGain(), RandomReady()):

@@ -74,7 +74,7 @@ def test_rates_that_go_together_differ_by_less() -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_nothing_and_everything_have_an_interval_as_wide_as_the_learners_are_few(everything: bool) -> None:
+def test_intervals_of_0_and_1_widen_with_fewer_learners(everything: bool) -> None:
     n = np.full(10, 1000)
     found = rate_of(n if everything else 0 * n, n)
     bound = stats.t.ppf(0.975, 9) ** 2 / (10 + stats.t.ppf(0.975, 9) ** 2)

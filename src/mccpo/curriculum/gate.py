@@ -11,34 +11,57 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mccpo.curriculum.fan_in import Tables
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.curriculum.graph import Curriculum
 
 
-def ready(sparse: npt.NDArray[np.int32], K: Any, theta: Any) -> Any:
-    """Says for each concept whether all its prerequisites, listed in `sparse`, have mastery of at least `theta`."""
+def ready(tables: Tables, K: Any, theta: Any) -> Any:
+    """Says for each concept whether all its prerequisites, listed in `tables`, have mastery of at least `theta`."""
     if isinstance(theta, int | float):
         check_theta(theta)
-    K = _fitting(sparse, K)
-    xp = K.__array_namespace__()
+    K = _fitting(tables, K)
     # The padding points one past the end, at a prerequisite that counts as mastered. NaN passes no comparison, so an
     # unknown mastery keeps the gate shut.
-    mastered = xp.concat([theta <= K, xp.ones((*K.shape[:-1], 1), dtype=bool)], axis=-1)
-    return mastered.take(sparse, axis=-1).all(axis=-1)
+    mastered = theta <= K
+    for table in tables:
+        mastered = _with_one_more(mastered, True).take(table, axis=-1).all(axis=-1)
+    return mastered
 
 
-def joint_chance(sparse: npt.NDArray[np.int32], K: Any, doubt: Any = 0.0) -> Any:
+def joint_chance(tables: Tables, K: Any, doubt: Any = 0.0) -> Any:
     """The chance that all prerequisites of each concept are mastered, where K is the chance of each one.
 
     Each concept's mastery is taken to be a draw of its own, as knowledge tracing takes it. NaN stays NaN, which reaches
     no confidence.
     """
-    K = trusted(_fitting(sparse, K), doubt)
-    xp = K.__array_namespace__()
-    known = xp.concat([K, xp.ones((*K.shape[:-1], 1), dtype=K.dtype)], axis=-1)
-    return known.take(sparse, axis=-1).prod(axis=-1)
+    chance = trusted(_fitting(tables, K), doubt)
+    for table in tables:
+        chance = _with_one_more(chance, 1).take(table, axis=-1).prod(axis=-1)
+    return chance
+
+
+def prerequisites_hold(tables: Tables, mastered: Any, concept: Any) -> Any:
+    """Whether the prerequisites of one concept are mastered, without working it out for all where one table will do."""
+    for table in tables[:-1]:
+        mastered = _with_one_more(mastered, True).take(table, axis=-1).all(axis=-1)
+    return _with_one_more(mastered, True)[mastered.__array_namespace__().asarray(tables[-1])[concept]].all()
+
+
+def concept_chance(tables: Tables, K: Any, doubt: Any, concept: Any) -> Any:
+    """What `joint_chance` says of one concept, in the same way."""
+    chance = trusted(K, doubt)
+    for table in tables[:-1]:
+        chance = _with_one_more(chance, 1).take(table, axis=-1).prod(axis=-1)
+    return _with_one_more(chance, 1)[chance.__array_namespace__().asarray(tables[-1])[concept]].prod()
+
+
+def _with_one_more(values: Any, last: Any) -> Any:
+    """The values with one more at the end, where padding points."""
+    xp = values.__array_namespace__()
+    return xp.concat([values, xp.full((*values.shape[:-1], 1), last, dtype=values.dtype)], axis=-1)
 
 
 def trusted(K: Any, doubt: Any) -> Any:
@@ -54,7 +77,11 @@ def trusted(K: Any, doubt: Any) -> Any:
 
 
 def frontier(mask: Any, previous_mask: Any) -> Any:
-    """Says which concepts have just become ready: those in `mask` that were not in `previous_mask`."""
+    """Says which concepts have just become ready: those in `mask` that were not in `previous_mask`.
+
+    >>> frontier(np.array([True, True, False]), np.array([True, False, False])).tolist()
+    [False, True, False]
+    """
     return mask & ~previous_mask
 
 
@@ -100,9 +127,9 @@ def check_mastery(K: npt.ArrayLike, curriculum: Curriculum) -> npt.NDArray[np.fl
     return mastery
 
 
-def _fitting(sparse: npt.NDArray[np.int32], K: Any) -> Any:
+def _fitting(tables: Tables, K: Any) -> Any:
     """K as an array with one entry for each concept on its last axis; any other is refused."""
-    concepts = sparse.shape[0]
+    concepts = len(tables[-1])
     if not hasattr(K, "__array_namespace__"):
         K = _as_array(K)
     if not K.ndim or K.shape[-1] != concepts:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from mccpo.curriculum import gate
+from mccpo.curriculum.fan_in import Tables, fan_in
 from mccpo.curriculum.formats.files import read_raw, write_raw
 from mccpo.curriculum.formats.raw import Edge, RawConcept, RawGraph
 from mccpo.curriculum.validation import (
@@ -25,13 +26,41 @@ from mccpo.curriculum.validation import (
 from mccpo.errors import InputError
 
 
-class Prerequisites(NamedTuple):
-    """Who needs whom, by position in `Curriculum.concepts`."""
+class Prerequisites:
+    """Who needs whom, by position in `Curriculum.concepts`; each form is made when it is first asked for."""
 
-    sparse: npt.NDArray[np.int32]
-    """[V, max in-degree]: the prerequisites of each concept, padded with V."""
-    dense: npt.NDArray[np.bool_]
-    """[V, V]: `dense[v, u]` says that u is a prerequisite of v."""
+    def __init__(self, edges: npt.NDArray[np.int32], concepts: int) -> None:
+        self.edges, self._concepts = edges, concepts
+        """[E, 2]: (prerequisite, concept), by concept and then prerequisite. It grows with the edges alone."""
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return iter((self.sparse, self.dense))
+
+    @cached_property
+    def sparse(self) -> npt.NDArray[np.int32]:
+        """[V, max in-degree]: the prerequisites of each concept, padded with V."""
+        width = int(np.bincount(self.edges[:, 1], minlength=1).max())
+        padded = np.full((self._concepts, width), self._concepts, dtype=np.int32)
+        for row, needs in zip(padded, self.lists, strict=True):
+            row[: len(needs)] = needs
+        padded.setflags(write=False)
+        return padded
+
+    @cached_property
+    def dense(self) -> npt.NDArray[np.bool_]:
+        """[V, V]: `dense[v, u]` says that u is a prerequisite of v. For small graphs: it grows with V²."""
+        dense = np.zeros((self._concepts, self._concepts), dtype=np.bool_)
+        dense[self.edges[:, 1], self.edges[:, 0]] = True
+        dense.setflags(write=False)
+        return dense
+
+    @cached_property
+    def lists(self) -> tuple[tuple[int, ...], ...]:
+        """The prerequisites of each concept."""
+        needs: list[list[int]] = [[] for _ in range(self._concepts)]
+        for prerequisite, concept in self.edges.tolist():
+            needs[concept].append(prerequisite)
+        return tuple(map(tuple, needs))
 
 
 @final
@@ -40,6 +69,12 @@ class Curriculum:
     """Concepts and their prerequisites: an acyclic graph that never changes.
 
     Equal content is equal and hashes alike, so a curriculum can be a static field of a compiled environment.
+
+    >>> course = Curriculum.from_edges([("counting", "adding"), ("adding", "multiplying")])
+    >>> course.concepts
+    ('counting', 'adding', 'multiplying')
+    >>> course.ready(np.array([0.9, 0.2, 0.0]), theta=0.7).tolist()
+    [True, True, False]
     """
 
     concepts: tuple[str, ...]
@@ -132,7 +167,18 @@ class Curriculum:
         `K` is the mastery, [..., V], of NumPy or JAX (also under `jit` and `vmap`). A mastery of NaN counts as not
         mastered. A `theta` that is a plain number must lie strictly between 0 and 1.
         """
-        return gate.ready(self._padded, K, theta)
+        return gate.ready(self._tables, K, theta)
+
+    def prerequisites_hold(self, mastered: Any, concept: Any) -> Any:
+        """Whether all prerequisites of one concept, by position, are mastered; `mastered` is [V] of truth values.
+
+        That is `ready` for one concept of one learner: only its own prerequisites are looked at.
+        """
+        return gate.prerequisites_hold(self._tables, mastered, concept)
+
+    def concept_chance(self, K: Any, doubt: Any, concept: Any) -> Any:
+        """What `joint_chance` says of one concept, for one learner: K is [V]."""
+        return gate.concept_chance(self._tables, K, doubt, concept)
 
     def joint_chance(self, K: Any, doubt: Any = 0.0) -> Any:
         """The chance that a learner is ready for each concept: [..., V], the product of K over its prerequisites.
@@ -144,7 +190,7 @@ class Curriculum:
         >>> graph.joint_chance([0.9, 0.8, 0.1]).round(2).tolist()
         [1.0, 1.0, 0.72]
         """
-        return gate.joint_chance(self._padded, K, doubt)
+        return gate.joint_chance(self._tables, K, doubt)
 
     def enough(self, confidence: Any, doubt: Any = 0.0) -> Any:
         """The chance of each concept that opens what needs it at a `confidence`, once its fellows have theirs too.
@@ -158,9 +204,10 @@ class Curriculum:
     @cached_property
     def most_needed_with(self) -> npt.NDArray[np.int64]:
         """For each concept, the most prerequisites that anything which needs it has; 1 where nothing needs it."""
-        most = np.ones(len(self.concepts) + 1, np.int64)  # the last entry is the padding's
-        np.maximum.at(most, self._padded, (self._padded < len(self.concepts)).sum(axis=1, keepdims=True))
-        return most[:-1]
+        before, after = self.prerequisites.edges.T
+        most = np.ones(len(self), np.int64)
+        np.maximum.at(most, before, np.bincount(after, minlength=len(self))[after])
+        return most
 
     def index(self, name: str) -> int:
         """The position of a concept in `concepts`."""
@@ -183,12 +230,12 @@ class Curriculum:
 
     @cached_property
     def prerequisites(self) -> Prerequisites:
-        """The direct prerequisites of each concept, in a sparse and a dense form."""
-        dense = np.zeros((len(self), len(self)), dtype=np.bool_)
-        for prerequisite, concept in self.edges:
-            dense[self._position[concept], self._position[prerequisite]] = True
-        dense.setflags(write=False)
-        return Prerequisites(self._padded, dense)
+        """The direct prerequisites of each concept: as edges, as lists, in a sparse and a dense form."""
+        at = self._position
+        pairs = [(at[prerequisite], at[concept]) for prerequisite, concept in self.edges]
+        edges = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        edges.setflags(write=False)
+        return Prerequisites(edges, len(self))
 
     @cached_property
     def layers(self) -> tuple[tuple[str, ...], ...]:
@@ -223,13 +270,8 @@ class Curriculum:
         return {name: tuple(prerequisites) for name, prerequisites in needs.items()}
 
     @cached_property
-    def _padded(self) -> npt.NDArray[np.int32]:
-        width = max(len(needs) for needs in self._needs.values())
-        padded = np.full((len(self), width), len(self), dtype=np.int32)
-        for row, needs in zip(padded, self._needs.values(), strict=True):
-            row[: len(needs)] = [self._position[need] for need in needs]
-        padded.setflags(write=False)
-        return padded
+    def _tables(self) -> Tables:
+        return fan_in(self.prerequisites.lists, len(self))
 
     @cached_property
     def _hash(self) -> int:

@@ -1,14 +1,34 @@
 """The CMDP: its contract, the registry and the environments."""
 
 from mccpo.env.autoreset import AutoReset, autoreset_step
-from mccpo.env.building import JUDGE_FILE, OTHERS_FILE, TUTOR_FILE, TrainTest, make, rebuild_environment, train_and_test
+from mccpo.env.building import (
+    BEST_LR_FILE,
+    JUDGE_FILE,
+    JUDGE_FILES,
+    OTHERS_FILE,
+    RECURRENT_FILE,
+    TUTOR_FILE,
+    TrainTest,
+    make,
+    rebuild_environment,
+    train_and_test,
+)
 from mccpo.env.concept_graph import ConceptGraph
 from mccpo.env.conditioned import Conditioned, at_kappa
 from mccpo.env.constraints import Constraints, check_budgets
-from mccpo.env.contract import Environment, FiniteEnvironment, Observation, ObservationField, TimeStep
+from mccpo.env.contract import (
+    ONE_MODEL,
+    Ensemble,
+    Environment,
+    FiniteEnvironment,
+    Observation,
+    ObservationField,
+    TimeStep,
+)
 from mccpo.env.description import describe_environment
 from mccpo.env.finite import BinaryMastery, BinaryState, Chain, Gate, RandomFinite
 from mccpo.env.floors import FLOORS, Floored, Objective, check_floors, with_floors
+from mccpo.env.privileged import Privileged
 from mccpo.env.registry import (
     EnvironmentEntry,
     UnknownEnvironment,
@@ -22,16 +42,24 @@ from mccpo.env.registry import register as register_environment
 from mccpo.env.tutor import (
     EVERYONE,
     GROUPS,
+    Answering,
     Estimated,
     Fractions,
     Group,
+    MisstatedTutor,
     Population,
+    PracticeWeights,
+    PreparedBestLR,
+    PreparedEnsemble,
     PreparedJudge,
+    PreparedRecurrent,
     PreparedTutor,
     RandomCurricula,
+    RecurrentWeights,
     Tutor,
     Tutor25,
     TutorActivities,
+    TutorAnswers,
     TutorBKT,
     TutorGoal,
     Tutoring,
@@ -44,14 +72,19 @@ from mccpo.policy import ACTIVITIES, PRACTICE, Activity
 
 __all__ = [
     "ACTIVITIES",
+    "BEST_LR_FILE",
     "EVERYONE",
     "FLOORS",
     "GROUPS",
     "JUDGE_FILE",
+    "JUDGE_FILES",
+    "ONE_MODEL",
     "OTHERS_FILE",
     "PRACTICE",
+    "RECURRENT_FILE",
     "TUTOR_FILE",
     "Activity",
+    "Answering",
     "AutoReset",
     "BinaryMastery",
     "BinaryState",
@@ -59,6 +92,7 @@ __all__ = [
     "ConceptGraph",
     "Conditioned",
     "Constraints",
+    "Ensemble",
     "Environment",
     "EnvironmentEntry",
     "Estimated",
@@ -67,19 +101,27 @@ __all__ = [
     "Fractions",
     "Gate",
     "Group",
+    "MisstatedTutor",
     "Objective",
     "Observation",
     "ObservationField",
     "Population",
+    "PracticeWeights",
+    "PreparedBestLR",
+    "PreparedEnsemble",
     "PreparedJudge",
+    "PreparedRecurrent",
     "PreparedTutor",
+    "Privileged",
     "RandomCurricula",
     "RandomFinite",
+    "RecurrentWeights",
     "TimeStep",
     "TrainTest",
     "Tutor",
     "Tutor25",
     "TutorActivities",
+    "TutorAnswers",
     "TutorBKT",
     "TutorGoal",
     "TutorState",

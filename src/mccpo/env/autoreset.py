@@ -28,7 +28,15 @@ class AutoReset(NamedTuple, Generic[StateT]):
 def autoreset_step(
     env: Environment[StateT], step_key: PRNGKeyArray, reset_key: PRNGKeyArray, state: StateT, action: Int[Array, ""]
 ) -> AutoReset[StateT]:
-    """Takes one action, and starts a new episode where it ended one. `reset_key` is used for that alone."""
+    """Takes one action, and starts a new episode where it ended one. `reset_key` is used for that alone.
+
+    >>> import mccpo
+    >>> env = mccpo.make("gate")  # whose episodes have one step
+    >>> state, _ = env.reset(jax.random.key(0))
+    >>> taken = autoreset_step(env, jax.random.key(1), jax.random.key(2), state, jnp.array(0))
+    >>> bool(taken.step.terminated | taken.step.truncated), taken.obs.action_mask.tolist()
+    (True, [True, False, True])
+    """
     step = env.step(step_key, state, action)
     ended = step.terminated | step.truncated
 

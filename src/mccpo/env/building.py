@@ -19,8 +19,12 @@ from mccpo.errors import InputError
 from mccpo.files import read_json
 from mccpo.policy import PER_CONCEPT
 
-TUTOR_FILE, JUDGE_FILE, OTHERS_FILE = "tutor.json", "judge.json", "judge-others.json"
-"""The files of a prepared folder that hold the environment to train in, and the one to judge by."""
+TUTOR_FILE = "tutor.json"
+"""The file of a prepared folder that holds the environment to train in."""
+JUDGE_FILE, OTHERS_FILE = "judge.json", "judge-others.json"
+BEST_LR_FILE, RECURRENT_FILE = "judge-best-lr.json", "judge-recurrent.json"
+JUDGE_FILES = (JUDGE_FILE, OTHERS_FILE, BEST_LR_FILE, RECURRENT_FILE)
+"""Those that hold environments to judge by."""
 
 
 @dataclass(frozen=True, eq=False)

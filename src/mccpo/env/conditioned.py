@@ -8,9 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, ObservationField, TimeStep
+from mccpo.env.concept_graph import ConceptGraph
+from mccpo.env.contract import Environment, FiniteEnvironment, Observation, ObservationField, TimeStep
+from mccpo.env.wrapper import Wrapper
 from mccpo.errors import InputError
 
 _DRAWING = 2**31 - 1  # folded into the key of a reset to draw κ, which the inner environment has no part in
@@ -23,7 +25,7 @@ class ConditionedState(NamedTuple):
     kappa: Float[Array, ""]
 
 
-class Conditioned(Environment[ConditionedState]):
+class Conditioned(Wrapper[ConditionedState]):
     """An environment whose learners each have a share κ of the budgets, which is one more field of the observation.
 
     The field is called `kappa` and comes last. At reset κ is one of `levels`, each as likely as another. With
@@ -31,73 +33,27 @@ class Conditioned(Environment[ConditionedState]):
     and what meets the budgets d in these costs meets κ·d in the costs as they are.
     """
 
-    env: Environment[Any]
     levels: Float[Array, " levels"]
     relative: bool = eqx.field(static=True)
     most: float = eqx.field(static=True)
-    action_names: tuple[str, ...] = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    gamma: float = eqx.field(static=True)
 
     def __init__(self, env: Environment[Any], levels: tuple[float, ...], *, relative: bool) -> None:
         if not levels or not all(0 < level <= 1 for level in levels):
             raise InputError(f"kappa is one of {levels}", fix="give numbers above 0 and up to 1")
-        self.env, self.relative, self.most = env, relative, 1.0 / min(levels) if relative else 1.0
-        self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
+        super().__init__(env)
+        self.relative, self.most = relative, 1.0 / min(levels) if relative else 1.0
         self.levels = jnp.asarray(levels, jnp.float32)
 
-    @property
-    def name(self) -> str:
-        return self.env.name
-
-    @property
-    def cost_names(self) -> tuple[str, ...]:
-        return self.env.cost_names
-
-    @property
-    def constrained(self) -> tuple[str, ...]:
-        return self.env.constrained
-
-    @property
-    def filter(self) -> Filter:
-        return self.env.filter
+    def inner(self, state: ConditionedState) -> Any:
+        return state.learner
 
     @property
     def observation_fields(self) -> dict[str, ObservationField]:
         return {**self.env.observation_fields, "kappa": ObservationField()}
 
     @property
-    def unwrapped(self) -> Environment[Any]:
-        return self.env.unwrapped
-
-    def last_answer(self, state: ConditionedState) -> Bool[Array, ...] | None:
-        return self.env.last_answer(state.learner)
-
-    def mastered(self, state: ConditionedState) -> Float[Array, ...] | None:
-        return self.env.mastered(state.learner)
-
-    def elapsed(self, state: ConditionedState) -> Int[Array, ...] | None:
-        return self.env.elapsed(state.learner)
-
-    @property
-    def gain_bound(self) -> float:
-        return self.env.gain_bound
-
-    @property
-    def loss_bound(self) -> float:
-        return self.env.loss_bound
-
-    @property
-    def hack(self) -> Bool[np.ndarray, " actions"]:
-        return self.env.hack
-
-    @property
-    def fixed_budgets(self) -> dict[str, float]:
-        return self.env.fixed_budgets
-
-    @property
-    def reward_bound(self) -> float:
-        return self.env.reward_bound
+    def concept_graph(self) -> ConceptGraph | None:
+        return None  # the published fronts are a plain network's, which reads κ beside every other feature
 
     @property
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:
@@ -105,9 +61,6 @@ class Conditioned(Environment[ConditionedState]):
 
     def observe(self, state: ConditionedState) -> Observation:
         return self._with_kappa(self.env.observe(state.learner), state.kappa)
-
-    def truly_ready(self, state: ConditionedState) -> Bool[Array, " actions"]:
-        return self.env.truly_ready(state.learner)
 
     def reset(self, key: PRNGKeyArray) -> tuple[ConditionedState, Observation]:
         # The learner is the one that this key has without a κ, so that methods are compared on the same ones.

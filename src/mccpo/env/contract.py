@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
@@ -30,6 +31,11 @@ class Observation(NamedTuple):
       that need no mastery. It is never all false.
 
     A batch of observations has one more axis: rollouts have it last, `vmap` puts it first by default.
+
+    >>> import jax, mccpo
+    >>> state, observation = mccpo.make("chain").reset(jax.random.key(0))
+    >>> observation.action_mask.tolist()  # of five concepts and hack, the first and hack
+    [True, False, False, False, False, True]
     """
 
     features: Float[Array, " features"]
@@ -55,6 +61,16 @@ class ObservationField(NamedTuple):
         return prod(self.shape)
 
 
+class Ensemble(NamedTuple):
+    """The models that learners are drawn from, one entry each: the number of its kind, and its share of learners."""
+
+    kinds: tuple[int, ...]
+    shares: tuple[float, ...]
+
+
+ONE_MODEL = Ensemble((0,), (1.0,))
+
+
 class TimeStep(NamedTuple, Generic[StateT]):
     """What one action brings about.
 
@@ -67,6 +83,13 @@ class TimeStep(NamedTuple, Generic[StateT]):
     - `unready`: whether a concept was taught whose prerequisites were not mastered. The environment counts this,
       whatever the policy believes of itself.
     - `terminated`, `truncated`: the episode ended by its own rule, or was cut.
+
+    >>> import jax, mccpo
+    >>> env = mccpo.make("chain")
+    >>> state, _ = env.reset(jax.random.key(0))
+    >>> step = env.step(jax.random.key(1), state, 5)  # hack: it engages and teaches nothing
+    >>> float(step.reward), float(step.gain), bool(step.unready)
+    (1.0, 0.0, False)
     """
 
     state: StateT
@@ -84,6 +107,11 @@ class Environment(eqx.Module, Generic[StateT]):
 
     `reset` and `step` are pure and run under `jit`, `vmap` and `scan`. Action `num_actions` is the no-op: time passes
     and nothing else happens. A filter that blocks an action executes it; no policy chooses it.
+
+    >>> import mccpo
+    >>> env = mccpo.make("tutor-15")
+    >>> isinstance(env, Environment), env.num_actions, env.cost_names, env.horizon
+    (True, 15, ('c2', 'c3', 'c4'), 100)
     """
 
     action_names: eqx.AbstractVar[tuple[str, ...]]
@@ -154,6 +182,16 @@ class Environment(eqx.Module, Generic[StateT]):
         """The environment inside all wrappers: itself, unless it is a wrapper."""
         return self
 
+    @property
+    def hidden_fields(self) -> Mapping[str, ObservationField]:
+        """The parts of `hidden` by name, in their order; none where a policy sees all that there is."""
+        return {}
+
+    def hidden(self, state: StateT) -> Float[Array, " hidden"]:
+        """What no policy sees and critics may see in training, as numbers: see `Privileged`."""
+        del state
+        return jnp.zeros(0, jnp.float32)
+
     def last_answer(self, state: StateT) -> Bool[Array, ...] | None:
         """Whether the learner's last answer was right, as its record says; None where learners give no answers."""
         del state
@@ -168,6 +206,21 @@ class Environment(eqx.Module, Generic[StateT]):
         """How many steps the episode has taken; None where the state does not say."""
         del state
         return None
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The models that learners are drawn from: budgets and floors are to hold for each of them."""
+        return ONE_MODEL
+
+    @property
+    def members(self) -> int:
+        """How many models its learners are drawn from."""
+        return len(self.ensemble.kinds)
+
+    def member(self, state: StateT) -> Int[Array, ...]:
+        """Which of the `members` the learner is drawn from. No policy sees it."""
+        del state
+        return jnp.zeros((), jnp.int32)
 
     @property
     def num_actions(self) -> int:
@@ -244,6 +297,11 @@ class FiniteEnvironment(Environment[StateT]):
 
     `training_episodes` is how many episodes methods are trained for unless a user says otherwise, and
     `episodes_per_update` how many of them go into one update.
+
+    >>> import mccpo
+    >>> env = mccpo.make("chain")
+    >>> isinstance(env, FiniteEnvironment), env.num_states
+    (True, 160)
     """
 
     training_episodes: ClassVar[int] = 200_000

@@ -19,10 +19,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from mccpo.env.concept_graph import ConceptGraph
-from mccpo.env.contract import Environment, Filter, FiniteEnvironment, Observation, ObservationField, TimeStep
+from mccpo.env.contract import Environment, FiniteEnvironment, Observation, TimeStep
+from mccpo.env.wrapper import Wrapper
 from mccpo.errors import InputError
 
 FLOORS = ("learning", "learning-total", "mastered", "engagement")
@@ -33,7 +33,7 @@ Objective = Literal["engagement", "learning"]
 """What is made as large as it can be, within budgets and floors: the return, or the discounted mastery gained."""
 
 
-class Floored(Environment[Any]):
+class Floored(Wrapper[Any]):
     """An environment in which floors are costs beside its own, and learning can take the place of the reward.
 
     States, observations and actions are those of the inner environment, so that a policy trained here acts there.
@@ -44,25 +44,16 @@ class Floored(Environment[Any]):
     - `objective`: what the reward is.
     """
 
-    env: Environment[Any]
     names: tuple[str, ...] = eqx.field(static=True)
     most: tuple[float, ...] = eqx.field(static=True)
     objective: Objective = eqx.field(static=True)
-    action_names: tuple[str, ...] = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    gamma: float = eqx.field(static=True)
 
     def __init__(
         self, env: Environment[Any], reach: Mapping[str, float], *, objective: Objective = "engagement"
     ) -> None:
         check_floors(env, reach)
-        self.env, self.objective = env, objective
-        self.names, self.most = tuple(reach), tuple(float(most) for most in reach.values())
-        self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
-
-    @property
-    def name(self) -> str:
-        return self.env.name
+        super().__init__(env)
+        self.objective, self.names, self.most = objective, tuple(reach), tuple(map(float, reach.values()))
 
     @property
     def floors(self) -> dict[str, float]:
@@ -77,40 +68,8 @@ class Floored(Environment[Any]):
         return (*self.env.constrained, *self.names)
 
     @property
-    def filter(self) -> Filter:
-        return self.env.filter
-
-    @property
-    def observation_fields(self) -> Mapping[str, ObservationField]:
-        return self.env.observation_fields
-
-    @property
-    def concept_graph(self) -> ConceptGraph | None:
-        return self.env.concept_graph
-
-    @property
-    def unwrapped(self) -> Environment[Any]:
-        return self.env.unwrapped
-
-    @property
-    def hack(self) -> Bool[np.ndarray, " actions"]:
-        return self.env.hack
-
-    @property
-    def fixed_budgets(self) -> dict[str, float]:
-        return self.env.fixed_budgets
-
-    @property
     def reward_bound(self) -> float:
         return self.env.reward_bound if self.objective == "engagement" else self.env.gain_bound
-
-    @property
-    def gain_bound(self) -> float:
-        return self.env.gain_bound
-
-    @property
-    def loss_bound(self) -> float:
-        return self.env.loss_bound
 
     @property
     def cost_bounds(self) -> Float[np.ndarray, " costs"]:
@@ -127,20 +86,8 @@ class Floored(Environment[Any]):
     def _concepts(self) -> float:
         return 1.0 if self.concept_graph is None else float(len(self.concept_graph.demand))
 
-    def last_answer(self, state: Any) -> Bool[Array, ...] | None:
-        return self.env.last_answer(state)
-
-    def mastered(self, state: Any) -> Float[Array, ...] | None:
-        return self.env.mastered(state)
-
-    def elapsed(self, state: Any) -> Int[Array, ...] | None:
-        return self.env.elapsed(state)
-
     def observe(self, state: Any) -> Observation:
         return self.env.observe(state)
-
-    def truly_ready(self, state: Any) -> Bool[Array, " actions"]:
-        return self.env.truly_ready(state)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Observation]:
         return self.env.reset(key)

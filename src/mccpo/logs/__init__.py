@@ -10,7 +10,7 @@ True
 
 from mccpo.logs.episodes import MINIMUM, MOST, episodes
 from mccpo.logs.loading import load, read
-from mccpo.logs.moving_average import ema
+from mccpo.logs.moving_average import ema, shards
 from mccpo.logs.reading import MOST_REJECTED, Logs, ReadOptions, RowAccount, Source, write_rejects
 from mccpo.logs.responses_by_concept import responses_by_concept
 from mccpo.logs.sources import SOURCES, LogFormat, register_source
@@ -40,6 +40,7 @@ __all__ = [
     "read_table",
     "register_source",
     "responses_by_concept",
+    "shards",
     "split_concepts",
     "write_rejects",
     "write_table",

@@ -7,6 +7,7 @@ Millions of such short recurrences are worked out side by side, without a loop o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -76,6 +77,19 @@ def ema(
         order = _sequence(learner[rows], concept[part])
         before[part], after[part] = _recur(learner[rows], concept[part], shown[rows], rate, start, order)
     return _by_event(table.height, row, before, after)
+
+
+def shards(table: pl.DataFrame, count: int) -> list[slice]:
+    """The rows in at most `count` parts of whole learners, of which `ema` gives the same bits as of the whole table.
+
+    They end where parts end that `ema` works out by themselves: a small table is one shard.
+    """
+    learner = table["learner"].to_physical().to_numpy()
+    row, _, _ = concept_entries(table)
+    # A learner's events without a concept go with the others.
+    begins = [int(np.searchsorted(learner, learner[row[part.start]])) for part in _chunks(learner[row])]
+    cuts = {begins[at * len(begins) // count] for at in range(1, count)} - {begins[0]} if begins else set[int]()
+    return [slice(begin, end) for begin, end in pairwise([0, *sorted(cuts), table.height])]
 
 
 def _sequence(

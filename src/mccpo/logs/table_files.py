@@ -13,7 +13,7 @@ import polars as pl
 from mccpo import files
 from mccpo.errors import InputError
 from mccpo.logs.reading.headers import check_columns
-from mccpo.logs.reading.text_files import check_file, reading
+from mccpo.logs.reading.text_files import check_file, holds_parquet, reading
 from mccpo.logs.table import COLUMNS, GROUP, NAMES, OPTIONAL, beside, encode, tidied
 
 _NEEDED = ("learner", "concept", "order", "correct")
@@ -43,6 +43,11 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Reads a canonical table; one that others wrote may hold its names as text."""
     source = Path(path)
     check_file(source)
+    if not holds_parquet(source):
+        raise InputError(
+            f"{source} is no canonical table, which is a parquet file",
+            fix="say what it is: --format NAME of a known format, or --format table with --map for a table of your own",
+        )
     with reading(source):
         frame = pl.read_parquet(source)
     check_columns(source, frame.columns, _NEEDED)

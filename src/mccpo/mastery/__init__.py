@@ -14,7 +14,7 @@ from mccpo.mastery.best_lr import BestLR
 from mccpo.mastery.bkt import BKT, BKTForget
 from mccpo.mastery.elo import Abilities, Elo
 from mccpo.mastery.ema import EMA
-from mccpo.mastery.history import History
+from mccpo.mastery.history import FAST, SLOW, History
 from mccpo.mastery.model import MasteryModel, Prediction, codes, with_unseen
 from mccpo.mastery.model_files import (
     MASTERY_MODELS,
@@ -27,17 +27,20 @@ from mccpo.mastery.model_files import (
     write_model,
 )
 from mccpo.mastery.pfa import PFA, Practice
+from mccpo.mastery.recurrent import Recurrent, gated
 from mccpo.mastery.response_model import NO_CLOCK, ResponseModel, Weights
 from mccpo.mastery.responses import Responses, Sequences, elapsed, sequences, split_learners, within
 
 __all__ = [
     "BKT",
     "EMA",
+    "FAST",
     "MASTERY_MODELS",
     "MODELS",
     "NO_CLOCK",
     "PFA",
     "RESPONSE_MODELS",
+    "SLOW",
     "Abilities",
     "BKTForget",
     "BestLR",
@@ -46,12 +49,14 @@ __all__ = [
     "MasteryModel",
     "Practice",
     "Prediction",
+    "Recurrent",
     "ResponseModel",
     "Responses",
     "Sequences",
     "Weights",
     "codes",
     "elapsed",
+    "gated",
     "model_from_json",
     "model_name",
     "model_to_json",

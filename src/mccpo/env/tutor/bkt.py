@@ -11,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.contract import ONE_MODEL, Ensemble
 from mccpo.env.registry import register
 from mccpo.env.tutor.population import Population, as_population, check_population
+from mccpo.env.tutor.seeing import Sees
 from mccpo.env.tutor.state import Lesson, Progress, TutorState
 from mccpo.env.tutor.tutoring import Tutoring
 from mccpo.errors import InputError
@@ -98,20 +100,20 @@ class TutorBKT(Tutoring[Latent]):
     2. The estimate K_v becomes the posterior given the answer, then rises by η of what is missing to 1.
     3. A learner who has not mastered v now does with chance η of its group.
 
-    In 2, η is a tenth where v is not ready by the estimate, in 3 where it is not ready in truth. The tutor is told no
-    group: its K starts from K₀ and rises by η whoever the learner is, so it overrates the slow and underrates the fast.
-    K can fall, and the ready set shrink. The gate, engagement, costs and `unready` are all on the estimate; to count
-    what it hides, `truly_ready(state)[action]` says whether every prerequisite is mastered in truth. `gain` is the
-    learner's: the chance that this lesson makes it master v in truth, 0 where it has already.
+    In 2, η is a tenth where v is not ready by the estimate, in 3 where it is not ready in truth. The tutor does not
+    know the group. Its K starts from K₀ and rises by η for every learner, so it overrates the slow and underrates the
+    fast. K can fall, and the ready set shrink. The gate, engagement, costs and `unready` all go by the estimate.
+    `truly_ready(state)[action]` says whether every prerequisite is mastered in truth. `gain` is the learner's: the
+    chance that this lesson makes it master v in truth. It is 0 where the learner has mastered v already.
 
-    c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets. They price the
-    lesson, not the luck of its answer: by the gain that the estimate expects of it, η of what is missing, since the
-    posterior is K on average. Priced by the change of K that the answer brings (`costs_on="realised"`), every wrong
-    answer is dear, whatever is taught, and a concept long known the cheapest of all: the budgets would then reward the
-    very tutor they are meant to stop.
+    The budgets are on c2 (too little gain), c3 (too little demand) and c4 (engagement without gain). They price the
+    lesson, not the luck of its answer. The price goes by the expected gain, η of what is missing, since the posterior
+    is K on average. `costs_on="realised"` goes by the change of K that the answer brings. Then every wrong answer is
+    dear, and a concept long known is the cheapest of all. Such budgets would reward the very tutor they are meant to
+    stop.
 
-    With a `population`, learners are drawn from sets of parameters of their own (`Population`), and the tutor goes on
-    believing its K0, eta, guess and slip. So a policy meets learners who are not what its tutor takes them for.
+    With a `population`, learners are drawn from sets of parameters of their own (`Population`). The tutor still
+    believes its K0, eta, guess and slip. So a policy meets learners who are not what its tutor takes them for.
     """
 
     name: ClassVar[str] = "tutor-15-bkt"
@@ -142,6 +144,16 @@ class TutorBKT(Tutoring[Latent]):
         return state.latent.group
 
     @property
+    def ensemble(self) -> Ensemble:
+        if self.population is None:
+            return ONE_MODEL
+        members = self.population.members
+        return Ensemble((0,) * members, (1 / members,) * members)
+
+    def member(self, state: TutorState[Latent]) -> Int[Array, ...]:
+        return super().member(state) if state.latent.member is None else state.latent.member
+
+    @property
     def largest_fall(self) -> float:
         if self.costs_on == "expected":
             return 0.0
@@ -169,7 +181,7 @@ class TutorBKT(Tutoring[Latent]):
         true = self._true_of(member, lesson)
         correct = answer < jnp.where(mastered[lesson.concept], 1 - true.slip, true.guess)
         K = posterior(lesson.K, correct, guess, slip)
-        ready = self.prerequisites_hold(mastered, lesson.concept)
+        ready = self.truly_held(mastered, lesson.concept)
         eta = true.rate * jnp.array([group.eta for group in self.groups])[group]
         chance = self.slowed(eta, ready)
         learns = learning < chance
@@ -192,8 +204,15 @@ class TutorBKT(Tutoring[Latent]):
         own = Population(*(jnp.asarray(values)[member, at] for values in self.population))
         return _True(own.eta * lesson.intensity, own.guess, own.slip)
 
-    def knows(self, state: TutorState[Latent]) -> Bool[Array, concepts * batch]:
+    def knows(self, state: TutorState[Latent]) -> Bool[Array, "concepts ..."]:
         return state.latent.mastered
+
+    def right_chances(self, state: TutorState[Latent]) -> Float[Array, " concepts"]:
+        member = state.latent.member
+        if self.population is None or member is None:
+            return super().right_chances(state)
+        guess, slip = (jnp.asarray(values)[member] for values in (self.population.guess, self.population.slip))
+        return jnp.where(state.latent.mastered, 1 - slip, guess)
 
     @property
     def gain_bound(self) -> float:
@@ -203,5 +222,24 @@ class TutorBKT(Tutoring[Latent]):
             fastest = max(fastest, float(np.max(self.population.eta)) * steepest)
         return float(min(fastest * max(group.eta for group in self.groups), 1.0))
 
+    def truly_held(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether what a concept needs in truth is mastered."""
+        return self.prerequisites_hold(mastered, concept)
+
     def truly_ready(self, state: TutorState[Latent]) -> Bool[Array, " actions"]:
         return self._over_activities(self.curriculum.ready(state.latent.mastered.astype(jnp.float32), self.theta))
+
+
+@register("tutor-15-answers")
+class TutorAnswers(TutorBKT):
+    """The learners of `tutor-15-bkt`, of whom the policy sees the answers and not what the tutor makes of them.
+
+    The policy sees how new each concept is, which action was the last, whether its answer was right, and the time; see
+    `mccpo.env.tutor.seeing`. What an answer says of mastery it has to find out, and what earlier answers said it has to
+    remember. All else is as in `tutor-15-bkt`: the gate opens by the estimate of knowledge tracing, and engagement and
+    costs go by it. The budgets are on c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
+    """
+
+    name: ClassVar[str] = "tutor-15-answers"
+
+    sees: Sees = eqx.field(static=True, default="answers")

@@ -49,11 +49,16 @@ def dependants(curriculum: Curriculum) -> Int[np.ndarray, " concepts"]:
     >>> dependants(profile_curriculum(6)).tolist()
     [2, 3, 1, 1, 0, 0]
     """
-    behind = np.zeros((len(curriculum), len(curriculum)), bool)
-    for concept, needs in reversed(list(enumerate(curriculum.prerequisites.dense))):
-        behind[needs] |= behind[concept]
-        behind[needs, concept] = True
-    return behind.sum(axis=1)
+    needs = curriculum.prerequisites.lists
+    counts = np.zeros(len(curriculum), int)
+    for concept in range(len(curriculum)):  # each is behind all that lies before it
+        reached, waiting = set(needs[concept]), list(needs[concept])
+        while waiting:
+            fresh = [before for before in needs[waiting.pop()] if before not in reached]
+            reached.update(fresh)
+            waiting.extend(fresh)
+        counts[list(reached)] += 1
+    return counts
 
 
 def core(curriculum: Curriculum, concepts: int) -> Curriculum:

@@ -26,7 +26,12 @@ def cut(env: TutoringT, concepts: int) -> TutoringT:
     curriculum = core(env.curriculum, concepts)
     places = [env.curriculum.index(name) for name in curriculum.concepts]
     values = {name: getattr(env, name) for name in known if name not in ("curriculum_seed", "concepts")}
-    own = {name: np.asarray(values[name])[places] for name in PER_CONCEPT if np.ndim(values.get(name, 0.0))}
-    if (population := values.get("population")) is not None:
-        own["population"] = population.of_concepts(places)
+    own: dict[str, Any] = {
+        name: np.asarray(values[name])[places] for name in PER_CONCEPT if np.ndim(values.get(name, 0.0))
+    }
+    for name in ("population", "weights"):
+        if (table := values.get(name)) is not None:
+            own[name] = table.of_concepts(places)
+    if "kinds" in values:
+        own["kinds"] = tuple(cut(kind, concepts) for kind in values["kinds"])
     return type(env)(**values | own | {"curriculum": curriculum})

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from mccpo.env.concept_graph import ConceptGraph
-from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
+from mccpo.env.contract import Environment, Observation, TimeStep
 from mccpo.env.tutor.state import LatentT, TutorState
 from mccpo.env.tutor.tutoring import Tutoring
+from mccpo.env.wrapper import Wrapper
 from mccpo.errors import InputError
 
 
@@ -33,7 +33,7 @@ class EstimatedState(NamedTuple, Generic[LatentT]):
     estimate: Float[Array, " concepts"]
 
 
-class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
+class Estimated(Wrapper[EstimatedState[LatentT]], Generic[LatentT]):
     """A tutoring environment whose mastery a policy sees only as an estimate.
 
     In every step, each concept has an error ε of its own from the standard normal distribution:
@@ -62,11 +62,6 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     is not another program.
     """
 
-    name: ClassVar[str] = "estimated"
-    cost_names: ClassVar[tuple[str, ...]] = Tutoring.cost_names
-    constrained: ClassVar[tuple[str, ...]] = Tutoring.constrained
-    filter: ClassVar[Filter] = Tutoring.filter
-
     env: Tutoring[LatentT]
     sigma: Float[Array, ""]
     bias: Float[Array, ""]
@@ -74,9 +69,6 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     caution: Float[Array, ""]
     memory: Float[Array, ""]
     longest: int = eqx.field(static=True)
-    action_names: tuple[str, ...] = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    gamma: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -103,48 +95,18 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
             raise InputError(f"longest is {longest}", fix="give a whole number of steps of at least 0")
         if not _is_count(delay) or delay > longest:
             raise InputError(f"delay is {delay}", fix=f"give a whole number of steps from 0 to {longest}")
-        self.env, self.longest = env, longest
+        super().__init__(env)
+        self.longest = longest
         self.sigma, self.bias = jnp.asarray(sigma, jnp.float32), jnp.asarray(bias, jnp.float32)
         self.delay = jnp.asarray(delay, jnp.int32)
         self.caution, self.memory = jnp.asarray(caution, jnp.float32), jnp.asarray(memory, jnp.float32)
-        self.action_names, self.horizon, self.gamma = env.action_names, env.horizon, env.gamma
+
+    def inner(self, state: EstimatedState[LatentT]) -> Any:
+        return state.learner
 
     @property
-    def observation_fields(self) -> dict[str, ObservationField]:
-        return self.env.observation_fields
-
-    @property
-    def concept_graph(self) -> ConceptGraph:
-        return self.env.concept_graph
-
-    @property
-    def unwrapped(self) -> Environment[Any]:
-        return self.env
-
-    def last_answer(self, state: EstimatedState[LatentT]) -> Bool[Array, ...]:
-        return self.env.last_answer(state.learner)
-
-    def mastered(self, state: EstimatedState[LatentT]) -> Float[Array, ...]:
-        return self.env.mastered(state.learner)
-
-    def elapsed(self, state: EstimatedState[LatentT]) -> Int[Array, ...]:
-        return self.env.elapsed(state.learner)
-
-    @property
-    def gain_bound(self) -> float:
-        return self.env.gain_bound
-
-    @property
-    def loss_bound(self) -> float:
-        return self.env.loss_bound
-
-    @property
-    def hack(self) -> Bool[np.ndarray, " actions"]:
-        return self.env.hack
-
-    @property
-    def cost_bounds(self) -> Float[np.ndarray, " costs"]:
-        return self.env.cost_bounds
+    def name(self) -> str:
+        return "estimated"
 
     def observe(self, state: EstimatedState[LatentT]) -> Observation:
         return self._gated().observe(state.learner._replace(K=state.estimate))
@@ -157,7 +119,7 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
         if self.env.confidence is None:
             return eqx.tree_at(lambda env: env.theta, self.env, asked)
         # Without prerequisites, the chance that all of them are mastered is 1, and 1 is all that may be asked for.
-        gated = self.env.curriculum.prerequisites.dense.any(axis=-1)
+        gated = np.array([bool(needs) for needs in self.env.curriculum.prerequisites.lists])
         asked = jnp.where(gated, asked, jnp.minimum(asked, 1.0))
         return eqx.tree_at(lambda env: env.confidence, self.env, asked)
 
@@ -165,9 +127,6 @@ class Estimated(Environment[EstimatedState[LatentT]], Generic[LatentT]):
     def threshold(self) -> float:
         """What the gate asks for without caution: θ of each prerequisite, or the confidence in them all."""
         return self.env.theta if self.env.confidence is None else self.env.confidence
-
-    def truly_ready(self, state: EstimatedState[LatentT]) -> Bool[Array, " actions"]:
-        return self.env.truly_ready(state.learner)
 
     def reset(self, key: PRNGKeyArray) -> tuple[EstimatedState[LatentT], Observation]:
         starting, erring = jax.random.split(key)

@@ -39,11 +39,11 @@ class RandomCurricula(Tutor):
 
     At reset a learner is given one of `graphs` curricula, each alike. They are drawn by `family`: train on one family
     and test on another, and no graph of the test was trained on. The concepts `k1`, `k2`, … come after their
-    prerequisites in all of them; who needs whom and the demands differ. The policy sees what `tutor-15`'s does and, for
-    each concept, its demand in this learner's graph and how much it unlocks there: the share of the other concepts that
-    lie behind it. It does not see which graph it is. Gate, lessons, engagement and costs go by the learner's own graph,
-    under the rules of `tutor-15`: c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry
-    the budgets.
+    prerequisites in all of them; who needs whom and the demands differ. The policy sees what `tutor-15`'s does, and two
+    numbers more for each concept in this learner's graph: its demand, and the share of the other concepts that lie
+    behind it. It does not see which graph it is. Gate, lessons, engagement and costs go by the learner's own graph,
+    under the rules of `tutor-15`. The budgets are on c2 (too little gain), c3 (too little demand) and c4 (engagement
+    without gain).
 
     **Parameters:** those of `tutor-15` but for a curriculum, and
 

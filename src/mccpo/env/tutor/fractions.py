@@ -51,9 +51,10 @@ def fractions_curriculum() -> Curriculum:
 class Fractions(Tutor):
     """Fifteen concepts of school fractions, from equal parts to dividing, under the rules of `tutor-15`.
 
-    Teaching v raises K_v by η(1 − K_v), by a tenth of that where v is not ready. c2 (too little gain), c3 (too little
-    demand) and c4 (engagement without gain) carry the budgets. The curriculum follows the Common Core State Standards
-    for Mathematics, grades 3 to 6; learners and engagement are those of `tutor-15`, and are of no real school.
+    Teaching v raises K_v by η(1 − K_v), by a tenth of that where v is not ready. The budgets are on c2 (too little
+    gain), c3 (too little demand) and c4 (engagement without gain). The curriculum follows the Common Core State
+    Standards for Mathematics, grades 3 to 6; learners and engagement are those of `tutor-15`, and are of no real
+    school.
     """
 
     name: ClassVar[str] = "fractions"

@@ -23,20 +23,20 @@ class TutorGoal(Tutor):
     """Fifteen concepts in three strands, taught to learners of whom each has targets of its own.
 
     A learner's targets are one to three concepts, drawn at reset, each number and each set of a number alike. They are
-    seen by the policy, one number for each concept. What is easy, a demand below `basics` on all the way to it, the
-    learner knows already: its mastery starts at `known`, that of everything else at K₀. The rules of learning, the gate
-    and the costs are those of `tutor-15`, with c4 on its engagement r_E. The reward is another: how far a step takes
-    the targets towards `mastery`, in lessons.
+    seen by the policy, one number for each concept. The learner already knows what is easy: concepts whose demand, and
+    that of all before them, is below `basics`. Their mastery starts at `known`, that of everything else at K₀. The
+    rules of learning, the gate and the costs are those of `tutor-15`, with c4 on its engagement r_E. The reward is
+    another: how far a step takes the targets towards `mastery`, in lessons.
 
         reward = Σ over targets of Φ(K after) − Φ(K before),   Φ(K) = −log(1 − min(K, mastery)) / −log(1 − η)
 
-    A lesson on a target that is ready and below `mastery` pays 1, less where it reaches `mastery` midway; a lesson on
-    anything else pays nothing, so that prerequisites are worth their time only as a means. The episode ends when all
-    targets are mastered. How many lessons a target takes is fixed, and discounting makes every step that is not needed
-    a loss: the best tutor brings all targets over `mastery` as early as can be.
+    A lesson on a target that is ready and below `mastery` pays 1, less where it reaches `mastery` midway. A lesson on
+    anything else pays nothing. So prerequisites are worth their time only as a means. The episode ends when all targets
+    are mastered. A target takes a fixed number of lessons, and discounting makes every other step a loss. The best
+    tutor brings all targets over `mastery` as early as can be.
 
-    The budgets pull against it. The last lessons to `mastery` teach little and please all the same, which is c2 and c4,
-    and a target that is easy is c3 as well; new and demanding concepts cost nothing, and are nobody's goal.
+    The budgets pull against it. The last lessons to `mastery` teach little and please all the same, which costs c2 and
+    c4. An easy target costs c3 as well. New and demanding concepts cost nothing, and are nobody's goal.
 
     **Parameters:** those of `tutor-15`, and
 
@@ -64,8 +64,8 @@ class TutorGoal(Tutor):
     def basic(self) -> Bool[np.ndarray, " concepts"]:
         """The concepts that are known at the start."""
         easy = self.curriculum.demand < self.basics
-        for concept, needs in enumerate(self.curriculum.prerequisites.dense):  # prerequisites come first
-            easy[concept] &= easy[needs].all()
+        for concept, needs in enumerate(self.curriculum.prerequisites.lists):  # prerequisites come first
+            easy[concept] &= all(easy[need] for need in needs)
         return easy
 
     def start(self, key: PRNGKeyArray) -> TutorState[None]:

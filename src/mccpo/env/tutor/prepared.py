@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.registry import register
-from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups, posterior
-from mccpo.env.tutor.state import Lesson, Progress, TutorState
-from mccpo.env.tutor.tutoring import Tutoring
+from mccpo.env.tutor.answering import Answering
+from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups
+from mccpo.env.tutor.state import Lesson, TutorState
 from mccpo.errors import InputError
 from mccpo.policy import PerConcept, check_length, per_concept
 
@@ -25,10 +25,10 @@ EVERYONE = (Group("all", share=1.0),)
 class PreparedTutor(TutorBKT):
     """A tutor made from logs: a curriculum, learners as knowledge tracing saw them, engagement as they showed it.
 
-    Each concept has its own chance to be known at the start (K0), to be learnt (eta), and of guess and slip, fitted to
-    the answers of some of the learners. Demand and engagement come from right answers, time and hints; see
-    `mccpo prepare`. All else is as in `tutor-15-bkt`: the tutor sees an estimate of mastery from right and wrong
-    answers, and c2 (too little gain), c3 (too little demand) and c4 (engagement without gain) carry the budgets.
+    Each concept has four chances of its own: to be known at the start (K0), to be learnt (eta), of a guess and of a
+    slip. They are fitted to the answers of some of the learners. Demand and engagement come from right answers, time
+    and hints (see `mccpo prepare`). All else is as in `tutor-15-bkt`. The tutor sees an estimate of mastery from right
+    and wrong answers. The budgets are on c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
     """
 
     name: ClassVar[str] = "prepared"
@@ -45,19 +45,18 @@ class Practised(NamedTuple):
 
 
 @register("prepared-judge")
-class PreparedJudge(Tutoring[Practised]):
+class PreparedJudge(Answering[Practised]):
     """Learners of another kind than the tutor believes in, fitted to the answers of other learners.
 
     The chance of a right answer follows performance factors: its log-odds are the concept's ease, plus what each right
     and each wrong answer so far adds, older ones counting less. The tutor sees what it saw in training, an estimate by
     knowledge tracing with its own K0, eta, guess and slip. What is felt, learnt and priced goes by the chance p of a
-    right answer: r_E by p in place of K, ΔK by the change of p, and c2 and c4 by the change to be expected. A concept
-    is ready in truth where p of all its prerequisites reaches θ. Of a group, K0 multiplies the odds of a right answer
-    at the start, and eta what practice adds to their logarithm.
+    right answer: r_E by p in place of K, ΔK, c2 and c4 by the change of p to be expected. A concept is ready in truth
+    where p of all its prerequisites reaches θ. Of a group, K0 multiplies the odds of a right answer at the start, and
+    eta what practice adds to their logarithm.
     """
 
     name: ClassVar[str] = "prepared-judge"
-    estimates: ClassVar[bool] = True
 
     ease: PerConcept = eqx.field(default=0.0, converter=per_concept)
     success: PerConcept = eqx.field(default=0.2, converter=per_concept)
@@ -83,8 +82,8 @@ class PreparedJudge(Tutoring[Practised]):
         return state.latent.group
 
     @property
-    def largest_fall(self) -> float:
-        """What forgetting and wrong answers can cost at most: from the highest chance there is to the lowest."""
+    def widest(self) -> float:
+        """From the highest chance there is to the lowest."""
         start, pace = self._of_groups()
         ease = np.asarray(self.ease) + start[:, None]
         reach = pace[:, None] / (1 - self.decay)  # what all that still counts can weigh
@@ -98,62 +97,22 @@ class PreparedJudge(Tutoring[Practised]):
         none = jnp.zeros(len(self.curriculum), jnp.float32)
         return Practised(none, none, group)
 
-    def teach(self, key: PRNGKeyArray, state: TutorState[Practised], lesson: Lesson) -> Progress[Practised]:
-        practised, at = state.latent, lesson.concept
-        chances = self.chances(practised)
-        correct = jax.random.uniform(key) < chances[at]
-        weight = jnp.where(self.prerequisites_hold(chances >= self.theta, at), 1.0, self.unready_gain)
-        after, chance_after = self._after(practised, lesson, correct, weight)
-        right, wrong = (self._after(practised, lesson, jnp.asarray(one), weight)[1] for one in (True, False))
-        expected = chances[at] * right + (1 - chances[at]) * wrong
-        guess, slip = self.each(self.guess)[at], self.each(self.slip)[at]
-        K = posterior(lesson.K, correct, guess, slip)
-        rate = self.slowed(lesson.rate, lesson.ready)
-        return Progress(
-            K=K + rate * (1 - K),
-            gain=expected - chances[at],
-            learnt=chance_after - chances[at],
-            felt=chances[at],
-            correct=correct,
-            latent=after,
-        )
-
-    def knows(self, state: TutorState[Practised]) -> Bool[Array, concepts * batch]:
-        chances: Float[Array, concepts * batch] = self.chances(state.latent)
-        return chances >= self.theta
-
-    @property
-    def gain_bound(self) -> float:
-        return self.largest_fall  # from the lowest chance there is to the highest
-
-    @property
-    def loss_bound(self) -> float:
-        return self.largest_fall
-
-    def truly_ready(self, state: TutorState[Practised]) -> Bool[Array, " actions"]:
-        return self._over_activities(self.curriculum.ready(self.chances(state.latent), self.theta))
-
-    def chances(self, practised: Practised) -> Float[Array, " concepts"]:
-        """The chance of a right answer on each concept."""
-        start, pace = (jnp.asarray(each, jnp.float32)[practised.group] for each in self._of_groups())
-        added = self.each(self.success) * practised.successes + self.each(self.failure) * practised.failures
+    def chances(self, latent: Practised) -> Float[Array, " concepts"]:
+        start, pace = (jnp.asarray(each, jnp.float32)[latent.group] for each in self._of_groups())
+        added = self.each(self.success) * latent.successes + self.each(self.failure) * latent.failures
         return jax.nn.sigmoid(self.each(self.ease) + start + pace * added)
+
+    def practised(
+        self, latent: Practised, lesson: Lesson, correct: Bool[Array, ""], weight: Float[Array, ""]
+    ) -> Practised:
+        # Of a lesson that hardly reaches the learner, little is added and little fades.
+        kept = 1 - weight * (1 - self.decay)
+        return Practised(
+            jnp.where(lesson.taught, kept * latent.successes + weight * correct, latent.successes),
+            jnp.where(lesson.taught, kept * latent.failures + weight * ~correct, latent.failures),
+            latent.group,
+        )
 
     def _of_groups(self) -> tuple[Float[np.ndarray, " groups"], Float[np.ndarray, " groups"]]:
         """What each group adds to the log-odds at the start, and the factor on what practice adds."""
         return np.log([group.K0 for group in self.groups]), np.array([group.eta for group in self.groups])
-
-    def _after(
-        self, practised: Practised, lesson: Lesson, correct: Bool[Array, ""], weight: Float[Array, ""]
-    ) -> tuple[Practised, Float[Array, ""]]:
-        """What was practised after an answer, and the chance of a right one then."""
-        # Of a lesson that hardly reaches the learner, little is added and little fades.
-        kept = 1 - weight * (1 - self.decay)
-        successes = kept * practised.successes + weight * correct
-        failures = kept * practised.failures + weight * ~correct
-        after = Practised(
-            jnp.where(lesson.taught, successes, practised.successes),
-            jnp.where(lesson.taught, failures, practised.failures),
-            practised.group,
-        )
-        return after, self.chances(after)[lesson.concept]

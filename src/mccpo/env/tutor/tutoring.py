@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from mccpo.curriculum import Curriculum, trusted
+from mccpo.curriculum import Curriculum
 from mccpo.env.concept_graph import Beliefs, ConceptGraph
 from mccpo.env.contract import Environment, Filter, Observation, ObservationField, TimeStep
 from mccpo.env.tutor.curricula import chosen_curriculum
+from mccpo.env.tutor.seeing import MORE, Sees, check_sees, seen_names, spread_features
 from mccpo.env.tutor.state import LatentT, Lesson, Progress, TutorState
 from mccpo.errors import InputError
 from mccpo.policy import (
@@ -39,8 +40,9 @@ class Tutoring(Environment[TutorState[LatentT]]):
     """A learner with graded mastery on a curriculum, taught one concept a step.
 
     Actions are the concepts, or `concept/activity` where activities are given. The observation is K, the novelty of
-    each concept, the last action (one-hot), the ready mask and t/T. Time is in the observation, so the horizon ends an
-    episode as `terminated`. With K_v and n_v, the times v was taught, as they are before the step, and ΔK its gain:
+    each concept, the last action (one-hot), the ready mask and t/T, or what `sees` says. Time is in the observation, so
+    the horizon ends an episode as `terminated`. With K_v and n_v, the times v was taught, as they are before the step,
+    and ΔK its gain:
 
         r_E = r_base − r_difficulty·demand·(1 − K_v) + r_novelty·exp(−n_v/novelty_span), held to [0, 1]
         c2  = max(0, c2_gain − ΔK)        insufficient progress
@@ -51,15 +53,17 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     **Parameters:**
 
-    - `curriculum`: the user's own, with its demands; or `curriculum_seed`: a random one; else the profiles', see
-      `profile_curriculum`. `concepts`: how many there are in the latter two.
+    - `curriculum`: the user's own, with its demands. Without it, `curriculum_seed` draws a random one. Without both it
+      is `profile_curriculum`. `concepts`: how many these two have.
     - `activities`: names from `ACTIVITIES`, or `Activity`s of one's own; without them, actions are concepts.
     - `K0`, `eta`: mastery at the start and learning rate, one number for all concepts or one for each.
-    - `theta`: the mastery that opens the gate, of every prerequisite. `confidence`: the least chance that all of them
-      are mastered that opens it instead, where K is such a chance (`tutor-15-bkt`, prepared tutors). Of the odds that K
-      states, the gate then does not count on the share `doubt`, of all concepts or each (`Curriculum.joint_chance`).
+    - `theta`: the mastery of every prerequisite that opens the gate. `confidence`: where K is a chance, the least
+      chance that all are mastered, in place of `theta` (`tutor-15-bkt`, prepared tutors). The gate then does not count
+      on the share `doubt` of the odds that K states (`Curriculum.joint_chance`).
     - `unready_gain`: the factor on the learning rate of a concept that is not ready.
     - `guess`, `slip`: the chances of a right answer without mastery and a wrong one with it, again for all or each.
+    - `sees`: what a policy sees where K is an estimate. "belief" is K, "spread" adds how unsure it is, "answers" has
+      neither (`mccpo.env.tutor.seeing`). Gate, engagement and costs go by K whatever a policy sees.
     """
 
     cost_names: ClassVar[tuple[str, ...]] = ("c2", "c3", "c4")
@@ -86,6 +90,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
     c4_rate: float = 10.5
     guess: PerConcept = eqx.field(default=0.2, converter=per_concept)
     slip: PerConcept = eqx.field(default=0.1, converter=per_concept)
+    sees: Sees = eqx.field(static=True, default="belief")
     horizon: int = eqx.field(static=True, default=100)
     gamma: float = eqx.field(static=True, default=0.99)
     concepts: int = eqx.field(static=True, default=15)
@@ -124,6 +129,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
                 f"{self.name} knows what is mastered, so that no confidence is needed",
                 fix="leave --ready out, or take an environment that estimates, such as tutor-15-bkt",
             )
+        check_sees(self.name, self.sees, estimates=self.estimates)
 
     @abc.abstractmethod
     def latent(self, key: PRNGKeyArray) -> LatentT:
@@ -145,7 +151,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
     @property
     def layout(self) -> Layout:
         """Where each part of what a policy sees lies among the features."""
-        return Layout(len(self.curriculum), self.num_actions, self.case_names)
+        return Layout(len(self.curriculum), self.num_actions, (*self.case_names, *MORE[self.sees]))
 
     @property
     def concept_graph(self) -> ConceptGraph:
@@ -153,11 +159,27 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     @property
     def observation_fields(self) -> dict[str, ObservationField]:
-        """K, the novelty of each concept, the last action (one-hot), the ready concepts, the learner's case, t/T."""
-        names = ("mastery", "novelty", "last_action", "ready", *self.case_names)
-        of_concepts = zip(names, self.layout.of_concepts, strict=True)
-        fields = {name: ObservationField((part.size,), per_concept=True) for name, part in of_concepts}
+        """The parts of what a policy sees: see `mccpo.env.tutor.seeing`."""
+        sizes = {"last_action": self.num_actions, "last_right": self.num_actions}
+        names = seen_names(self.sees, self.case_names)
+        shapes = {name: (sizes.get(name, len(self.curriculum)),) for name in names}
+        fields = {name: ObservationField(shape, per_concept=True) for name, shape in shapes.items()}
         return {**fields, "time": ObservationField()}
+
+    @property
+    def hidden_fields(self) -> dict[str, ObservationField]:
+        """Of each concept K, whether it is ready, and whether it is mastered in truth; the learner's group, one-hot."""
+        if not self.estimates:
+            return {}
+        each = ObservationField((len(self.curriculum),), per_concept=True)
+        group = ObservationField((len(self.group_names),))
+        return {**dict.fromkeys(("estimate", "opened", "mastered"), each), "group": group}
+
+    def hidden(self, state: TutorState[LatentT]) -> Float[Array, " hidden"]:
+        if not self.estimates:
+            return super().hidden(state)
+        group = jnp.arange(len(self.group_names)) == self.group(state)
+        return jnp.concatenate([state.K, self.ready(state), self.knows(state), group], dtype=jnp.float32)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -174,9 +196,13 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def mastered(self, state: TutorState[LatentT]) -> Float[Array, ...]:
         return self.knows(state).sum(axis=0).astype(jnp.float32)
 
-    def knows(self, state: TutorState[LatentT]) -> Bool[Array, concepts * batch]:
+    def knows(self, state: TutorState[LatentT]) -> Bool[Array, "concepts ..."]:
         """The concepts that the learner has mastered in truth: by K, where it is all there is to know."""
         return jnp.greater_equal(state.K, self.theta)
+
+    def right_chances(self, state: TutorState[LatentT]) -> Float[Array, " concepts"]:
+        """The chance that this learner, as it is in truth, answers right on each concept."""
+        return jnp.where(self.knows(state), 1 - self.each(self.slip), self.each(self.guess))
 
     def elapsed(self, state: TutorState[LatentT]) -> Int[Array, ...]:
         return state.t
@@ -212,17 +238,16 @@ class Tutoring(Environment[TutorState[LatentT]]):
     def observe(self, state: TutorState[LatentT]) -> Observation:
         """What a policy sees in a state."""
         ready = self.ready(state)
-        features = Features(
-            K=state.K,
-            novelty=state.novelty,
-            last=jnp.arange(self.num_actions) == state.last,
-            ready=ready,
-            case=self.case_features(state),
-            time=(state.t / self.horizon)[None],
-        )
-        return Observation(
-            features=self.layout.flatten(features, jnp.float32), action_mask=self._over_activities(ready)
-        )
+        last = jnp.arange(self.num_actions) == state.last
+        time, case = (state.t / self.horizon)[None], self.case_features(state)
+        if self.sees == "answers":
+            parts = [state.novelty, last, last & state.correct, *case, time]
+            features = jnp.concatenate(parts, dtype=jnp.float32)
+        else:
+            more = spread_features(state.K, self.each(self.doubt)) if self.sees == "spread" else ()
+            seen = Features(K=state.K, novelty=state.novelty, last=last, ready=ready, case=(*case, *more), time=time)
+            features = self.layout.flatten(seen, jnp.float32)
+        return Observation(features=features, action_mask=self._over_activities(ready))
 
     def ready(self, state: TutorState[LatentT]) -> Bool[Array, " concepts"]:
         """The concepts that the gate opens: by θ on the K of each prerequisite, or by the chance of them all."""
@@ -273,7 +298,8 @@ class Tutoring(Environment[TutorState[LatentT]]):
         lesson = self._lesson(state, choice, acts)
         progress = self.teach(key, state, lesson)
         demand = self.demand_in(state)[choice]
-        engagement, costs = self._signals(choice, demand, progress.felt, state.novelty[lesson.concept], progress.gain)
+        prices, novelty = self.prices_in(state), state.novelty[lesson.concept]
+        engagement, costs = self._signals(prices, choice, demand, progress.felt, novelty, progress.gain)
         successor = TutorState(
             K=jnp.where(lesson.taught, progress.K, state.K),
             novelty=jnp.where(lesson.taught, state.novelty * jnp.exp(-1 / self.novelty_span), state.novelty),
@@ -287,7 +313,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
             state=successor,
             obs=self.observe(successor),
             reward=jnp.where(acts, engagement, 0.0),
-            costs=jnp.where(acts, costs, 0.0),
+            costs=jnp.where(acts, self.costs_in(state, costs), 0.0),
             gain=jnp.where(acts, progress.learnt, 0.0),
             unready=acts & ~lesson.ready,
             terminated=successor.t >= self.horizon,
@@ -308,17 +334,29 @@ class Tutoring(Environment[TutorState[LatentT]]):
         del state
         return jnp.asarray(self.demand, jnp.float32)
 
+    def prices_in(self, state: TutorState[LatentT]) -> Prices:
+        """The numbers by which this learner's engagement and costs are worked out."""
+        del state
+        return self.prices
+
+    def costs_in(self, state: TutorState[LatentT], costs: Float[Array, " costs"]) -> Float[Array, " costs"]:
+        """The costs of a lesson in the units of the budgets, where this learner's are others."""
+        del state
+        return costs
+
     def concept_ready(self, state: TutorState[LatentT], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """What `ready` says of one concept."""
+        ready: Bool[Array, ""]
         if self.confidence is None:
-            return self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept)
-        padded = jnp.append(trusted(state.K, self.each(self.doubt)), 1.0)
-        return jnp.prod(padded[jnp.asarray(self.curriculum.prerequisites.sparse)[concept]]) >= self.confidence
+            ready = self.prerequisites_hold(jnp.greater_equal(state.K, self.theta), concept)
+        else:
+            ready = self.curriculum.concept_chance(state.K, self.each(self.doubt), concept) >= self.confidence
+        return ready
 
     def prerequisites_hold(self, mastered: Bool[Array, " concepts"], concept: Int[Array, ""]) -> Bool[Array, ""]:
         """Whether one concept's prerequisites are all mastered: the gate, without working it out for every concept."""
-        padded = jnp.append(mastered, True)  # where the sparse form's padding points
-        return jnp.all(padded[jnp.asarray(self.curriculum.prerequisites.sparse)[concept]])
+        hold: Bool[Array, ""] = self.curriculum.prerequisites_hold(mastered, concept)
+        return hold
 
     @property
     def _activities(self) -> tuple[Activity, ...]:
@@ -342,6 +380,7 @@ class Tutoring(Environment[TutorState[LatentT]]):
 
     def _signals(
         self,
+        prices: Prices,
         choice: Int[Array, ""],
         demand: Float[Array, ""],
         felt: Float[Array, ""],
@@ -350,5 +389,5 @@ class Tutoring(Environment[TutorState[LatentT]]):
     ) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
         """The engagement and the costs of an action that is not the no-op."""
         own = jnp.array([activity.engagement for activity in self._activities])[choice % len(self._activities)]
-        engagement = engagement_of(self.prices, demand, felt, novelty, own)
-        return engagement, jnp.stack(costs_of(self.prices, engagement, demand, gain))
+        engagement = engagement_of(prices, demand, felt, novelty, own)
+        return engagement, jnp.stack(costs_of(prices, engagement, demand, gain))

@@ -37,7 +37,8 @@ SPREADSHEET = tuple(
 """What spreadsheets make of times: the year in four figures or in two, hours to 24 or to 12, or the day alone."""
 _EARLIEST, _LATEST = -2_208_988_800_000, 7_258_118_400_000
 """The years 1900 and 2200: a number beyond them is no time, or counts in another unit. A year written out beyond them
-was misread: `%Y` reads 19 as the year 19."""
+was misread: `%Y` reads 19 as the year 19. What lies between 1900 and 1970 can be read, but no log is that old: such
+times are placeholders or in a wrong unit."""
 
 
 @dataclass(frozen=True)
@@ -184,22 +185,42 @@ class Signal(Field):
 
 
 @dataclass(frozen=True)
-class Clock(Field):
+class Time(Field):
+    """A point in time. One before 1970 is refused, in words of its own."""
+
+    @property
+    def value(self) -> pl.Expr:
+        return pl.when(self._told.to_physical() >= 0).then(self._told)
+
+    @property
+    def faults(self) -> dict[str, pl.Expr]:
+        too_early = {f"time before 1970 in {self.column}": self._told.to_physical() < 0}
+        return too_early | super().faults
+
+    @property
+    @abc.abstractmethod
+    def _told(self) -> pl.Expr:
+        """The time as the text tells it, null where it cannot be read."""
+
+
+@dataclass(frozen=True)
+class Clock(Time):
     """A point in time, told by one of `formats`, by local time `hours_ahead` of UTC unless the text names an offset."""
 
     formats: Sequence[str] = ("%Y-%m-%d %H:%M:%S",)
     hours_ahead: float = 0.0
 
     @property
-    def value(self) -> pl.Expr:
-        read = [self._told(form) for form in self.formats]
-        return pl.coalesce(read) if len(read) > 1 else read[0]
+    def quick(self) -> pl.Expr:
+        time = self._by(self.formats[0])
+        return pl.when(time.to_physical() >= 0).then(time)
 
     @property
-    def quick(self) -> pl.Expr:
-        return self._told(self.formats[0])
+    def _told(self) -> pl.Expr:
+        read = [self._by(form) for form in self.formats]
+        return pl.coalesce(read) if len(read) > 1 else read[0]
 
-    def _told(self, form: str) -> pl.Expr:
+    def _by(self, form: str) -> pl.Expr:
         time = pl.col(self.column).str.to_datetime(form, strict=False, time_unit="ms")
         time = pl.when(time.to_physical().is_between(_EARLIEST, _LATEST)).then(time)
         if form.endswith("z"):
@@ -208,13 +229,13 @@ class Clock(Field):
 
 
 @dataclass(frozen=True)
-class Epoch(Field):
+class Epoch(Time):
     """A point in time as a number, so many `per_second`, since 1970 or whatever day the data set begins with."""
 
     per_second: int = 1
 
     @property
-    def value(self) -> pl.Expr:
+    def _told(self) -> pl.Expr:
         number = pl.col(self.column).cast(pl.Float64, strict=False)
         whole = (number * (1000 / self.per_second)).round().cast(pl.Int64, strict=False)
         return pl.when(whole.is_between(_EARLIEST, _LATEST)).then(whole).cast(pl.Datetime("ms"))

@@ -29,17 +29,26 @@ def check_columns(path: Path, header: Sequence[str], columns: Sequence[str], del
     missing = [name for name in columns if name not in header]
     if not missing:
         return
-    if len(header) == 1:
-        for other, words in DELIMITERS.items():
-            if other != delimiter and set(columns) <= set(next(csv.reader(header, delimiter=other))):
-                raise InputError(
-                    f"{path} is separated by {words}, not by {DELIMITERS.get(delimiter, repr(delimiter))}",
-                    fix=f"give --delimiter {other!r}" if other != "\t" else "give --delimiter tab",
-                )
+    check_delimiter(path, header, columns, delimiter)
     shown = ", ".join(header[:20]) + (" …" if len(header) > 20 else "")
     raise InputError(
         f"{path} has no column {missing[0]!r}; it has {shown[:500]}", fix="check the format, or map columns with --map"
     )
+
+
+def check_delimiter(path: Path, header: Sequence[str], columns: Sequence[str], delimiter: str) -> None:
+    """Refuses a header that another delimiter splits into `columns` and perhaps others, or that is left in one piece.
+
+    Called where columns are missing: a table that needs only one column may have a name with a semicolon in it.
+    """
+    line = delimiter.join(header)
+    for other, words in DELIMITERS.items():
+        split = next(csv.reader([line], delimiter=other), []) if other != delimiter else []
+        if (columns and set(columns) <= set(split)) or (len(header) == 1 and len(split) > 1):
+            raise InputError(
+                f"{path} is separated by {words}, not by {DELIMITERS.get(delimiter, repr(delimiter))}",
+                fix=f"give --delimiter {other!r}" if other != "\t" else "give --delimiter tab",
+            )
 
 
 def read_header(path: Path, delimiter: str, encoding: str, *, numbered: bool = False) -> list[str]:
@@ -47,7 +56,9 @@ def read_header(path: Path, delimiter: str, encoding: str, *, numbered: bool = F
     with reading(path), open_text(path, encoding) as handle:
         line = handle.readline(LONGEST_HEADER)
     if "\0" in line:
-        raise InputError(f"{path} holds null bytes, as UTF-16 text does", fix="name its encoding with --encoding")
+        little = "\0" in line[1::2]  # where the letters of a header are ASCII, every other byte is null
+        fix = f"give --encoding {'utf-16-le' if little else 'utf-16-be'}, or save it as UTF-8"
+        raise InputError(f"{path} holds null bytes, as UTF-16 text does", fix=fix)
     header = next(csv.reader([line.lstrip("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
     if not header or not any(name.strip() for name in header):
         raise InputError(f"{path} has no header in its first line", fix="give a file whose first line names columns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -16,7 +17,16 @@ from mccpo.errors import InputError
 
 LONGEST_HEADER = 10**6
 _GZIP = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
+_PARQUET = b"PAR1"
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""The marks that text may begin with, and the encodings that they tell."""
+NAME_ENCODING = "name its encoding, such as --encoding iso-8859-15 or --encoding utf-16-le"
 _LONGEST_REASON = 300
 """Of what polars says about a file, which may quote much of it, so many letters are passed on."""
 
@@ -36,6 +46,12 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
+def holds_parquet(path: Path) -> bool:
+    """Whether a file is parquet, by its first bytes."""
+    with reading(path), path.open("rb") as handle:
+        return handle.read(len(_PARQUET)) in (_PARQUET, b"PARE")
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """A file as bytes, decompressed where it is gzip data or says so by its name."""
     with path.open("rb") as start:
@@ -51,13 +67,16 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[io.TextIOBase]:
         with open_bytes(path) as content, io.TextIOWrapper(content, encoding=actual, newline="") as handle:
             yield handle
     except LookupError as error:
-        raise InputError(f"there is no encoding {encoding!r}", fix="give one such as utf-8 or iso-8859-15") from error
+        raise InputError(
+            f"there is no encoding {encoding!r}", fix="give one such as utf-8, utf-16 or iso-8859-15"
+        ) from error
 
 
 def encoding_of(path: Path, encoding: str) -> str:
-    """How a file is encoded: as it is said to be, unless it begins with the mark of UTF-8."""
+    """How a file is encoded: as its first bytes say where they are a mark of Unicode, else as it is said to be."""
     with reading(path), open_bytes(path) as handle:
-        return "utf-8-sig" if handle.read(len(_BOM)) == _BOM else encoding
+        start = handle.read(max(map(len, _MARKS)))
+    return next((told for mark, told in _MARKS.items() if start.startswith(mark)), encoding)
 
 
 def ends_lines_with_cr(path: Path, encoding: str) -> bool:
@@ -82,7 +101,7 @@ def reading(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not {error.encoding.upper()} text (byte {error.start})",
-            fix="name its encoding, such as --encoding iso-8859-15",
+            fix=NAME_ENCODING,
         ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is cut short or not gzip data ({error})", fix="fetch the file again") from error
@@ -95,7 +114,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def _unreadable(path: Path, message: str) -> InputError:
     if "utf-8" in message.lower() or "utf8" in message.lower():
-        return InputError(f"{path} is not UTF-8 text", fix="name its encoding, such as --encoding iso-8859-15")
+        return InputError(f"{path} is not UTF-8 text", fix=NAME_ENCODING)
     reason = next(iter(message.splitlines()), "damaged")
     if len(reason) > _LONGEST_REASON:
         reason = reason[:_LONGEST_REASON] + " …"

@@ -32,7 +32,7 @@ from mccpo.logs.reading.fields import (
     Truth,
     Whole,
 )
-from mccpo.logs.reading.headers import check_columns
+from mccpo.logs.reading.headers import check_columns, check_delimiter
 from mccpo.logs.reading.source import ReadOptions, Source
 from mccpo.logs.reading.text_files import reading
 from mccpo.logs.sources.registry import register_source
@@ -44,6 +44,8 @@ RENUMBERED = {
 _EVENT = "event"
 _SUFFIXES = {".tsv": "\t", ".tab": "\t"}
 _SAMPLE = 1000
+_SHARED = (frozenset({"concept", "item"}), frozenset({"event", "order"}), frozenset({"event", "item"}))
+"""Fields that one column may give together: an exercise can be the concept too, a number can order events."""
 
 
 def _source(path: Path, options: ReadOptions) -> Source:
@@ -120,14 +122,30 @@ def _mapping(path: Path, header: list[str], options: ReadOptions) -> Mapping[str
         own = RENUMBERED
     mapping = {**own, **options.mapping}
     check_columns(path, header, tuple(mapping.values()), _delimiter(path, options))
+    _check_once(path, mapping)
     lacking = [name for name in ("learner", "correct") if name not in mapping]
     if lacking:
+        check_delimiter(path, header, lacking, _delimiter(path, options))
         shown = ", ".join(header[:20])
         raise InputError(
             f"nothing says which column of {path} is {' and which is '.join(lacking)}; it has {shown[:500]}",
             fix="add " + ",".join(f"{name}=COLUMN" for name in lacking) + " to --map",
         )
     return mapping
+
+
+def _check_once(path: Path, mapping: Mapping[str, str]) -> None:
+    """Refuses a column that is to be two things at once, but for those of `_SHARED` and groups."""
+    fields_of: dict[str, list[str]] = {}
+    for name, column in mapping.items():
+        if not name.startswith(table.GROUP):
+            fields_of.setdefault(column, []).append(name)
+    for column, names in fields_of.items():
+        if len(names) > 1 and frozenset(names) not in _SHARED:
+            raise InputError(
+                f"the column {column!r} of {path} is to be {' and '.join(names)} at once",
+                fix="map each to a column of its own, or leave one of them out",
+            )
 
 
 def _clock(path: Path, column: str, options: ReadOptions, *, required: bool) -> Field:

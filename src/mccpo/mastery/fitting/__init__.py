@@ -14,7 +14,9 @@ from mccpo.mastery.fitting.diagnostics import (
 from mccpo.mastery.fitting.em import EPSILON, Stop, log_likelihood
 from mccpo.mastery.fitting.fit import FitSettings, Fitted, bkt_tiles, fit, starts
 from mccpo.mastery.fitting.gains import gains_by_event
+from mccpo.mastery.fitting.history_features import total_practice
 from mccpo.mastery.fitting.intervals import Interval
+from mccpo.mastery.fitting.recurrent_fit import RecurrentReport, fit_recurrent, predict_recurrent
 from mccpo.mastery.fitting.reports import FitReport, RegressionReport, ResponseReport, TracingReport
 from mccpo.mastery.fitting.response_fits import predict_events, replay
 from mccpo.mastery.fitting.trajectories import practice, trajectories
@@ -28,6 +30,7 @@ __all__ = [
     "Fitted",
     "GateCalibration",
     "Interval",
+    "RecurrentReport",
     "RegressionReport",
     "ReliabilityBin",
     "ResponseReport",
@@ -39,14 +42,17 @@ __all__ = [
     "calibration_error",
     "diagnose",
     "fit",
+    "fit_recurrent",
     "gains_by_event",
     "log_likelihood",
     "practice",
     "predict_events",
+    "predict_recurrent",
     "predicted_by_event",
     "reliability",
     "replay",
     "starts",
+    "total_practice",
     "trajectories",
     "warnings_of",
 ]

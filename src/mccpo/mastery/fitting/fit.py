@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from mccpo.mastery.model import MasteryModel, with_unseen
 from mccpo.mastery.pfa import PFA
 from mccpo.mastery.response_model import ResponseModel
 from mccpo.mastery.responses import Responses, elapsed, sequences
+from mccpo.work import cores
 
 _START = {"prior": 1.0, "learn": 0.4, "guess": 0.4, "slip": 0.3, "forget": 0.3}
 """Restarts begin anywhere between 0 and this."""
@@ -56,7 +56,7 @@ class FitSettings:
     pause: float = PAUSE
     alpha: float = ALPHA
     ridge: float = 1.0
-    workers: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    workers: int = field(default_factory=cores)
 
     def __post_init__(self) -> None:
         if self.restarts < 1:

@@ -39,7 +39,6 @@ def history_design(responses: Responses, places: Places) -> Design:
     """One row for each event: the features of `BestLR.SHARED`, then those of each concept, then the items."""
     starts = responses.event_starts
     event = np.repeat(np.arange(len(starts)), np.diff(starts, append=responses.rows))
-    learner, correct = responses.learner[starts].astype(np.int64), responses.correct[starts]
     pair = responses.learner.astype(np.int64) * max(len(responses.concepts), 1) + responses.concept
     on_concept = _Sequences.by(pair)
     practice = on_concept.practice(responses.correct)
@@ -48,13 +47,19 @@ def history_design(responses: Responses, places: Places) -> Design:
         [
             np.ones((len(starts), 1)),
             _item_practice(responses, starts),
-            _Sequences.by(learner).practice(correct),
+            total_practice(responses),
             np.add.reduceat(np.concatenate([practice, recent], axis=1), starts, axis=0),
         ],
         axis=1,
     )
     own = np.concatenate([np.ones((responses.rows, 1)), practice[:, : len(BestLR.OWN) - 1]], axis=1)
     return Design(dense, sparse_weights(own, event, places))
+
+
+def total_practice(responses: Responses) -> Float[np.ndarray, "events practice"]:
+    """Before each event, what all answers of its learner so far tell."""
+    starts = responses.event_starts
+    return _Sequences.by(responses.learner[starts].astype(np.int64)).practice(responses.correct[starts])
 
 
 def sparse_weights(own: Float[np.ndarray, "rows own"], event: Int64[np.ndarray, " rows"], places: Places) -> csr_array:

@@ -1,0 +1,21 @@
+"""The distribution of problems that `pretrained` is trained on, drawn inside the compiled program."""
+
+from mccpo.env.tutor.problems.drawn_problem import DrawnLearner, DrawnProblem, draw_problem, with_numbers
+from mccpo.env.tutor.problems.graphs import LEAST_CONCEPTS, SHAPES, DrawnGraph, depth_of, draw_graph, unlocks_of
+from mccpo.env.tutor.problems.ranges import LONGEST, DrawnNumbers, draw_numbers
+
+__all__ = [
+    "LEAST_CONCEPTS",
+    "LONGEST",
+    "SHAPES",
+    "DrawnGraph",
+    "DrawnLearner",
+    "DrawnNumbers",
+    "DrawnProblem",
+    "depth_of",
+    "draw_graph",
+    "draw_numbers",
+    "draw_problem",
+    "unlocks_of",
+    "with_numbers",
+]
