@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import mannwhitneyu, trim_mean
+from scipy.stats import mannwhitneyu, t, trim_mean
 
 from mccpo.errors import InputError
-from mccpo.evaluation.reliable import interquartile_mean, iqm, probability_of_improvement, profile
+from mccpo.evaluation.reliable import (
+    interquartile_mean,
+    iqm,
+    probability_of_improvement,
+    profile,
+    relative_to_best,
+)
 
 SCORES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=st.integers(-5, 5).map(float))
 MANY = 20_000
@@ -34,13 +40,42 @@ def test_the_interquartile_mean_is_the_trimmed_mean_of_all_scores(scores):
 
 def test_intervals_are_those_of_all_stratified_resamples():
     scores = np.array([[0.1, 0.7], [0.4, 0.9], [0.2, 0.3]])  # 27 × 27 resamples
-    low, high = quantiles([trim_mean(drawn.ravel(), 0.25) for drawn in every_resample(scores)])
+    spread = np.std([trim_mean(drawn.ravel(), 0.25) for drawn in every_resample(scores)])
     found = iqm(scores, resamples=MANY)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.01)
+    half = t.ppf(0.975, 2 * (3 - 1)) * spread * np.sqrt(3 / 2)
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half), abs=0.01)
     assert found.value == pytest.approx(trim_mean(scores.ravel(), 0.25))
     at = profile(scores, [0.25], resamples=MANY)
     low, high = quantiles([(drawn > 0.25).mean() for drawn in every_resample(scores)])
     assert (at.low[0], at.high[0]) == pytest.approx((low, high), abs=0.01)
+
+
+def test_scores_are_relative_to_the_best_of_every_resample():
+    methods = {"a": {"here": [0.2, 0.6], "there": [0.0]}, "b": {"here": [0.1, 0.1], "there": [0.0]}}
+    found = relative_to_best(methods, {"beside": {"here": [0.8, 0.8]}}, resamples=200)
+    assert found["a"].scores == pytest.approx(np.array([[0.5, 0.0]]))  # as many runs as there are of all
+    assert found["beside"].scores == pytest.approx(np.full((2, 1), 2.0))
+    # The best is a's mean in every resample: 0.2, 0.4 or 0.6.
+    assert set(np.round(found["b"].drawn[:, 0, 0], 6)) == {0.5, 0.25, round(1 / 6, 6)}
+    assert set(np.round(found["beside"].drawn[:, 0, 0], 6)) == {4.0, 2.0, round(4 / 3, 6)}
+    assert (found["a"].drawn[:, :, 1] == 0).all()  # where nobody has anything
+
+
+def test_a_normaliser_that_varies_widens_the_interval():
+    methods = {"best": {"here": [0.5, 1.0, 1.5]}, "steady": {"here": [0.5, 0.5, 0.5]}}
+    found = iqm(relative_to_best(methods)["steady"])
+    assert found.value == pytest.approx(0.5)
+    assert found.low < found.value < found.high
+
+
+def test_a_method_is_as_good_as_itself_however_it_is_drawn():
+    """The best relative to itself is 1 on average in every resample, and so is nothing left to chance by its mean."""
+    found = relative_to_best({"best": {"here": [0.5, 1.0, 1.5]}, "other": {"here": [0.1, 0.1, 0.1]}})["best"]
+    assert found.drawn.mean(axis=(1, 2)) == pytest.approx(np.ones(len(found.drawn)))
+
+
+def test_a_single_run_has_no_interval():
+    assert np.isnan(iqm(np.array([[0.5, 0.7]])).low)
 
 
 def test_the_bootstrap_is_stratified():

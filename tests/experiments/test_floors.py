@@ -233,7 +233,7 @@ def test_what_can_be_reached_is_no_less_than_what_any_anchor_reaches(tutor):
 def test_methods_of_both_kinds_are_trained_under_floors_and_act_without_them(tutor, tmp_path):
     kept, stages = [], []
     session = Session(keep=kept.append, progress=lambda stage, _: stages.append(stage.label))
-    outcome = measuring.run(tutor, ["unconstrained", "mc-cpo", "cpo", "zpdes"], tutor.constraints(), "part", session)
+    outcome = measuring.run(tutor, ["unconstrained", "mc-cpo", "crpo", "zpdes"], tutor.constraints(), "part", session)
     row = outcome.rows["mc-cpo"]
     assert {"learning", "mastered", "dK", "lambda_learning", "lambda_mastered", "lambda_engagement"} <= row.keys()
     assert "J_learning" not in row
@@ -243,7 +243,7 @@ def test_methods_of_both_kinds_are_trained_under_floors_and_act_without_them(tut
         assert after.floors == before.floors == tutor.constraints().floors
         np.testing.assert_array_equal(after.parameters, before.parameters)
     assert {one.method.name: one.method.shared for one in kept} == {
-        "unconstrained": False, "mc-cpo": True, "cpo": False, "zpdes": False
+        "unconstrained": False, "mc-cpo": True, "crpo": False, "zpdes": False
     }  # fmt: skip
     assert {"learning", "mastered"} <= set(vars(kept[0].anchor))
 

@@ -8,26 +8,29 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
+from tests.work.here import Here
 
 from mccpo.curriculum import Curriculum, RawConcept, RawGraph, read_raw
 from mccpo.curriculum.lint import repaired
-from mccpo.env import PreparedJudge, PreparedTutor, make
+from mccpo.env import PreparedBestLR, PreparedJudge, PreparedTutor, make
 from mccpo.errors import InputError
-from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared
+from mccpo.experiments.prepare import LogOrigin, PrepareOptions, prepare, prepared, training_learners
 from mccpo.experiments.prepare.demand import demand_of
 from mccpo.experiments.prepare.engagement import engaged, engagement_of, first_answers, novelty_of
+from mccpo.experiments.prepare.held_out import HeldOut
 from mccpo.experiments.prepare.learners import as_learners, groups_of, halves, harmless, labels_of, pooled
 from mccpo.experiments.prepare.parameters import C2_SHARE, C4_SHARE
-from mccpo.experiments.prepare.resampling import RESAMPLES
+from mccpo.experiments.prepare.resampling import RESAMPLES, resampled
 from mccpo.logs import ReadOptions, load, read_table
 from mccpo.mastery import BKT, PFA, Responses, read_model
 from mccpo.mastery.fitting import FitSettings
 from mccpo.mastery.tables import responses_of
+from mccpo.work import ByCrew, one_by_one
 
 CHAIN = RawGraph((RawConcept("c", ("b",)), RawConcept("b", ("a",)), RawConcept("a"), RawConcept("unmet")))
 FILES = {
-    "curriculum.json", "tutor.json", "judge.json", "judge-others.json", "learner.json", "judge-learner.json",
-    "episodes.parquet", "prepared.json",
+    "curriculum.json", "tutor.json", "judge.json", "judge-others.json", "judge-best-lr.json", "learner.json",
+    "judge-learner.json", "episodes.parquet", "prepared.json",
 }  # fmt: skip
 CHOICES = PrepareOptions(minimum=6, restarts=2)
 
@@ -81,6 +84,19 @@ def table(canonical):
 @pytest.fixture(scope="module")
 def found(table):
     return prepare(table, CHAIN, CHOICES, origin=LogOrigin("made up"))
+
+
+def test_fits_by_other_processes_give_the_same_environment(table, found, tmp_path):
+    """What is fitted apart comes back as files; the same of the eight resamples of a robust environment."""
+    crew = Here()
+    calls = ByCrew(crew, tmp_path / "cells")
+    apart = prepare(table, CHAIN, CHOICES, origin=LogOrigin("made up"), calls=calls)
+    assert apart.document.as_json() == found.document.as_json()
+    assert len(crew.done) == 4  # there are too few learners for a recurrent network
+    ours = responses_of(table)
+    drawn, again = (resampled(ours, Curriculum.from_raw(CHAIN), FitSettings(), how) for how in (calls, one_by_one))
+    for one, other in zip(drawn, again, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 class TestSignals:
@@ -396,7 +412,34 @@ def test_other_people_of_the_same_kind_judge_too_and_training_can_draw_from_resa
     np.testing.assert_array_equal(found.others.K0, found.tutor.K0)  # the tutor believes what it believed
     assert not np.allclose(found.others.population.K0[0], found.tutor.K0)
     robust, again = (prepare(table, CHAIN, replace(CHOICES, robust=True)).tutor for _ in range(2))
-    assert robust.population.members == RESAMPLES
-    assert (robust.population.K0.std(axis=0)[:3] > 0).all()  # the last is met by nobody
-    np.testing.assert_array_equal(robust.population.K0, again.population.K0)
+    assert [kind.name for kind in robust.kinds] == ["prepared", "prepared-judge", "prepared-best-lr"]
+    resamples = robust.kinds[0].population
+    assert resamples.members == RESAMPLES == robust.members - 2
+    assert (resamples.K0.std(axis=0)[:3] > 0).all()  # the last is met by nobody
+    np.testing.assert_array_equal(resamples.K0, again.kinds[0].population.K0)
     np.testing.assert_array_equal(robust.K0, found.tutor.K0)
+    assert robust.shares == again.shares
+
+
+def test_kinds_have_shares_of_an_ensemble_by_how_well_they_predict(table, found, monkeypatch):
+    told = {"bkt": HeldOut(0.6, 0.8), "pfa": HeldOut(0.7, 0.8), "best-lr": HeldOut(0.81, 0.8)}
+    monkeypatch.setattr(training_learners, "compare_models", lambda *_: told)
+    made = prepare(table, CHAIN, replace(CHOICES, robust=True))
+    assert [kind.name for kind in made.tutor.kinds] == ["prepared", "prepared-judge"]
+    assert made.tutor.shares == pytest.approx((2 / 3, 1 / 3))
+    said = made.document.as_json()["ensemble"]
+    assert [said[name]["share"] for name in told] == pytest.approx([2 / 3, 1 / 3, 0.0])
+    assert found.document.as_json()["ensemble"] == {}
+    useless = {name: HeldOut(0.9, 0.8) for name in told}
+    monkeypatch.setattr(training_learners, "compare_models", lambda *_: useless)
+    assert prepare(table, CHAIN, replace(CHOICES, robust=True)).tutor.shares == (1.0,)
+
+
+@pytest.mark.parametrize(("model", "kind"), [("pfa", PreparedJudge), ("best-lr", PreparedBestLR)])
+def test_learners_to_train_with_can_be_of_another_kind_than_the_tutor_believes(table, found, model, kind):
+    made = prepare(table, CHAIN, replace(CHOICES, model=model))
+    assert type(made.tutor) is kind
+    assert type(made.others) is PreparedTutor
+    np.testing.assert_array_equal(made.tutor.K0, found.tutor.K0)  # what the tutor believes stays
+    assert made.document.as_json()["model"] == {"model": model, "held out": {}}
+    assert made.document.tutor_engagement != found.document.tutor_engagement

@@ -12,6 +12,7 @@ from mccpo.errors import InputError
 from mccpo.experiments.prepare import PrepareOptions, checks, prepare
 from mccpo.experiments.prepare.gate_reach import GateReach, gate_reach
 from mccpo.experiments.prepare.held_out import HeldOut, HeldOutLosses, held_out
+from mccpo.experiments.prepare.judges import reported
 from mccpo.experiments.prepare.parameters import Beliefs, SharedParameters
 from mccpo.mastery import BKT, Responses
 
@@ -141,12 +142,22 @@ class TestEnvironment:
         )
 
     def test_a_model_that_is_no_better_than_a_constant(self):
-        (line,) = checks.environment_warnings(40, OPEN, GOOD._replace(judge=HeldOut(0.7, 0.65)), 0.99)
+        (line,) = checks.environment_warnings(40, OPEN, GOOD._replace(tutor=HeldOut(0.7, 0.65)), 0.99)
         assert line == (
-            "the judge's model predicts held-out learners no better than a constant (log-loss 0.700, constant 0.650); "
+            "knowledge tracing predicts held-out learners no better than a constant (log-loss 0.700, constant 0.650); "
             "give more logs, or concepts that answers depend on"
         )
         assert len([*checks.environment_warnings(40, OPEN, GOOD._replace(tutor=HeldOut(0.6, 0.6)), 0.99)]) == 1
+
+    def test_a_judge_that_is_no_better_than_a_constant_does_not_judge(self):
+        good, bad = reported("judge.json", HeldOut(0.6, 0.65)), reported("judge-best-lr.json", HeldOut(0.7, 0.65))
+        missing = reported("judge-recurrent.json", None, "there are too few learners")
+        assert (good.refused, missing.refused) == (None, "there are too few learners")
+        (line,) = checks.refusals([good, bad, missing])
+        assert line == (
+            "judge-best-lr.json (Best-LR with items) does not judge: it predicts held-out learners no better than a "
+            "constant (log-loss 0.700, constant 0.650); give more logs"
+        )
 
     def test_a_horizon_that_the_discount_hardly_sees(self):
         (line,) = checks.environment_warnings(40, OPEN._replace(horizon=569), GOOD, 0.99)

@@ -136,7 +136,7 @@ def test_of_two_rules_on_a_cost_the_tighter_holds_and_the_other_says_so():
 LOW = "demand shortfall of at most 0.1 a step on average"  # c3 ≤ 6.34
 
 
-def test_of_a_rule_and_what_is_asked_for_in_numbers_the_tighter_holds_and_the_rule_says_so():
+def test_stricter_of_rule_and_number_wins():
     looser = translate([LOW], Tutor(), ANCHOR, {"c3": 5.0}, {"c3": 4.0})
     assert looser.budgets == {"c3": 5.0}
     assert looser.explanations[0].endswith("; what --kappa or --budget asks for is tighter, and holds: c3 ≤ 5")

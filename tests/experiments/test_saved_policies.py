@@ -170,6 +170,19 @@ def test_numpy_acts_as_the_trained_policy_does(method, batch):
         assert (found[..., :-1][~mask] == 0).all()
 
 
+def test_a_policy_that_remembers_comes_back_and_acts_by_whole_episodes(tmp_path):
+    env = make("tutor-15-answers", concepts=4, horizon=5)
+    network = METHODS["mc-cpo-recurrent"].build(env, {}).network(env)
+    parameters = np.random.default_rng(0).normal(scale=0.3, size=(2, network.size)).astype(np.float32)
+    spec = MethodSpec("mc-cpo-recurrent", masked=True, shared=True, constrained=True)
+    write_policies(tmp_path, [Policies("part", env, spec, dict(BUDGETS), ANCHOR, parameters, seed=5)])
+    (one,) = read_policies(tmp_path)
+    assert one.policies.network(env) == network
+    np.testing.assert_array_equal(one.parameters, parameters)
+    with pytest.raises(InputError, match="mc-cpo-recurrent acts by the whole episode"):
+        one.act(np.zeros(env.num_features), np.ones(env.num_actions, bool))
+
+
 # What a folder may hold instead.
 
 

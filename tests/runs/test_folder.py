@@ -16,8 +16,9 @@ from mccpo.evaluation import Curves
 from mccpo.experiments import TABLES, Options, Session
 from mccpo.experiments.saved_policies import load_policies
 from mccpo.methods import Arrays, Snapshot, method_spec, to_arrays, train_tabular
+from mccpo.runs.checkpoints import read_checkpoint
 from mccpo.runs.curves import read_curves, write_curves
-from mccpo.runs.folder import RunFolder, read_checkpoint
+from mccpo.runs.folder import RunFolder
 
 METHODS = ("unconstrained", "mc-cpo")
 OPTIONS = Options(methods=METHODS, seeds=2, episodes=800)

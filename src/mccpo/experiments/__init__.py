@@ -1,7 +1,8 @@
 """One file per table of the paper, the comparison of methods, and the folders that runs are kept in."""
 
-from mccpo.experiments import certify, compare, evaluate, solve, train
-from mccpo.experiments.asked.floors import Floor, parse_floor, parse_levels
+from mccpo.experiments import cells, compare, evaluate, evaluations, solve, train
+from mccpo.experiments.asked.floors import Floor, most_of_floor, parse_floor, parse_levels
+from mccpo.experiments.certification import PREPARED, Judges, certificates, certify, judges_of
 from mccpo.experiments.options import Options, Session, Stage, describe
 from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
 from mccpo.experiments.problem import BudgetedProblem, Problem, pose, pose_finite
@@ -15,17 +16,27 @@ from mccpo.experiments.paper import reward_gap  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import chain  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import random_finite  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import tutor  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import parameterisations  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import ablation  # isort: skip
 from mccpo.experiments.paper import shaping  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import noise  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import coverage  # noqa: F401  # isort: skip
+from mccpo.experiments.paper import wrong_edges  # noqa: F401  # isort: skip
 
+GROUPS = {"ablation": tuple(map(ablation.table_of, ablation.STEPS))}
+"""Several tables under one name."""
+lacks_data = ablation.lacks_data
 FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
 """The tables from logs: see `mccpo.experiments.paper.from_logs`, imported on its own because it needs polars."""
 
 __all__ = [
     "FROM_LOGS",
+    "GROUPS",
+    "PREPARED",
     "TABLES",
     "BudgetedProblem",
     "Floor",
+    "Judges",
     "Options",
     "Policies",
     "Problem",
@@ -33,11 +44,17 @@ __all__ = [
     "Session",
     "Stage",
     "TableEntry",
+    "cells",
+    "certificates",
     "certify",
     "compare",
     "describe",
     "evaluate",
+    "evaluations",
+    "judges_of",
+    "lacks_data",
     "load_policies",
+    "most_of_floor",
     "parse_floor",
     "parse_levels",
     "pose",

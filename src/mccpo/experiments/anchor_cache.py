@@ -36,7 +36,7 @@ def pack(runs: NeuralRuns, seen: Episodes) -> dict[str, np.ndarray]:
         f"{part}.{name}": np.asarray(array)
         for part, arrays in parts.items()
         for name, array in arrays.items()
-        if array is not runs.curves
+        if array is not runs.curves and array is not None
     }
 
 

@@ -1,12 +1,4 @@
-"""What a notebook asks for: a problem, a trained method, a comparison.
-
->>> import mccpo
->>> table = mccpo.compare("chain", ["mc-cpo", "random-ready"], seeds=2, episodes=2000)
->>> sorted(table.settings[0].rows)
-['mc-cpo', 'random-ready']
->>> table.to_polars().columns
-['table', 'setting', 'method', 'metric', 'seed', 'value']
-"""
+"""What a notebook asks for: a problem, a trained method, a comparison."""
 
 from __future__ import annotations
 
@@ -69,6 +61,10 @@ def train(
     """Trains a method on an environment, or on a problem that was posed before, and gives its policies, one a seed.
 
     What a posed problem has of its own (budgets, floors, seeds, steps) is taken from there.
+
+    >>> policies = train("chain", "random-ready", seeds=1)
+    >>> policies.method.name, sorted(policies.budgets)
+    ('random-ready', ['c4'])
     """
     posed = env if isinstance(env, Problem) else None
     if posed is None:
@@ -109,6 +105,12 @@ def compare(
     """Trains and evaluates methods side by side, as `mccpo compare` does, and gives the results.
 
     A finite environment is trained by `episodes`, another by `steps`. Several κ give a front for each method.
+
+    >>> table = compare("chain", ["mc-cpo", "random-ready"], seeds=2, episodes=2000)
+    >>> sorted(table.settings[0].rows)
+    ['mc-cpo', 'random-ready']
+    >>> table.to_polars().columns
+    ['table', 'setting', 'method', 'metric', 'seed', 'value']
     """
     options = Options(
         methods=tuple(methods),

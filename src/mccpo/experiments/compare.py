@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mccpo.env import Environment, FiniteEnvironment, check_budgets, make
+from mccpo.env import Constraints, Environment, FiniteEnvironment, check_budgets, make
 from mccpo.exact import Infeasible, Optimum, front, solve
-from mccpo.experiments import feasibility, measuring
+from mccpo.experiments import feasibility, measuring, training
 from mccpo.experiments.asked import requirements as rules
 from mccpo.experiments.asked.floor_sentences import Said, split_sentences
 from mccpo.experiments.asked.floors import check_asked
 from mccpo.experiments.finite import Outcome, run, tests
 from mccpo.experiments.options import Level, Options, Session, describe
-from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, pose_finite, pose_neural
+from mccpo.experiments.problem import DEFAULT_KAPPA, FINITE_KAPPA, BudgetedProblem, Problem, pose_finite, pose_neural
 from mccpo.experiments.table import (
     NOTE_AVERAGED,
     NOTE_EVALUATED,
@@ -29,7 +29,7 @@ from mccpo.experiments.table import (
     protocol,
     solved_setting,
 )
-from mccpo.methods import sees_budgets
+from mccpo.methods import GradientEntry, RuleEntry, check_rule, method_entry, sees_budgets
 from mccpo.runs.results import BudgetLevel, FrontPoint, Results, Setting, TradeOff, UnmetBudgets
 
 FRONT_POINTS = 21
@@ -46,6 +46,7 @@ def check(environment: str, options: Options) -> None:
             _posed(env, level, options)
     else:
         check_asked(options.levels[0].floors, env)
+        _check_rules(env, options)
         options.neural_plan(environment)
         check_budgets(env.cost_names, options.budgets)
 
@@ -105,12 +106,14 @@ def _neural(
 ) -> Produced:
     levels = options.levels
     plan = options.neural_plan(environment)
+    _check_rules(env, options)
     problem = pose_neural(env, options, session)
     # A rule may loosen the κ that nobody asked for, but neither a κ nor a budget that somebody did.
     numbers = problem.budgets(levels[0].kappa, options.budgets) if options.kappa else options.budgets
     asked = rules.translate(options.requirements, env, problem.anchor.costs, numbers, problem.budgets(None, {}))
     given = {**options.budgets, **asked.budgets}
     held = [replace(problem, floors=level.floors).constraints(level.kappa, given) for level in levels]
+    _ahead(environment, problem, held, options, session)
     outcomes: list[Outcome] = []
     unmet: list[UnmetBudgets | None] = []
     for level, constraints in zip(levels, held, strict=True):
@@ -145,6 +148,28 @@ def _neural(
         tradeoff=TradeOff(traced, paper=paper_points(environment, options)),
     )
     return Produced(results, {environment: first.curves})
+
+
+def _ahead(environment: str, problem: Problem, held: Sequence[Constraints], options: Options, session: Session) -> None:
+    """Has the methods of all levels trained at once, where other processes do that."""
+    if session.ahead is None:
+        return
+    lots: list[training.Lot] = []
+    for at, (level, constraints) in enumerate(zip(options.levels, held, strict=True)):
+        methods, label = _methods_at(options, first=not at), level.label(environment)
+        asked = (problem.env, methods, constraints, problem.training, label)
+        lots += training.lots(*asked, unconstrained=problem.runs, kappa=level.kappa)
+    session.ahead(lots)
+
+
+def _check_rules(env: Environment[Any], options: Options) -> None:
+    """Refuses methods that have no answer here before the training that takes its time, not after it."""
+    for name in options.methods:
+        entry = method_entry(name)
+        if isinstance(entry, RuleEntry):
+            check_rule(env, name, entry.build())
+        elif isinstance(entry, GradientEntry) and entry.spec is None and not entry.conditioned:
+            entry.build(env, {}).network(env)  # refuses an environment that it has no answer in
 
 
 def _posed(env: FiniteEnvironment[Any], level: Level, options: Options) -> BudgetedProblem:

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from mccpo.env import Environment, with_gate_of
 from mccpo.errors import InputError
+from mccpo.experiments.asked.elsewhere import budgets_elsewhere, floors_elsewhere
 from mccpo.experiments.finite import tests
 from mccpo.experiments.problem import ANCHOR, worth
 from mccpo.experiments.saved_policies import Policies
@@ -22,7 +26,8 @@ NOTE_FRESH = (
 )
 NOTE_ELSEWHERE = (
     "The policies were trained in another environment. Budgets are the same shares as there of what the unconstrained "
-    "policies of the run cost here, and RHSI refers to what these return here."
+    "policies of the run cost here, and RHSI refers to what these return here. Floors on learning are the same shares "
+    "as there of what the rule reaches that teaches most."
 )
 NOTE_SAME = (
     "The seed is that of the run: these are the very episodes of its own tables, as many of them as were asked for."
@@ -45,12 +50,11 @@ def choose(saved: Sequence[Policies], method: str | None, part: str | None) -> l
     return chosen
 
 
-def preferred(methods: Iterable[str]) -> str:
-    """The method that is meant where none is named: ours, or the only one there is."""
-    names = list(dict.fromkeys(methods))
-    if OURS in names or len(names) != 1:
-        return OURS
-    return names[0]
+def preferred(saved: Iterable[Policies]) -> str:
+    """The method that is meant where none is named: ours, the only one, or the only one that is held to something."""
+    held = {policies.method.name: policies.method.constrained for policies in saved}
+    only = [name for name, constrained in held.items() if constrained or len(held) == 1]
+    return only[0] if OURS not in held and len(only) == 1 else OURS
 
 
 def evaluate(
@@ -59,12 +63,14 @@ def evaluate(
     episodes: int = EVALUATION_EPISODES,
     seed: int | None = None,
     on: Environment[Any] | None = None,
+    named: str | None = None,
     beside: Sequence[Policies] = (),
 ) -> list[Results]:
     """A table for each environment, in the shape of `compare`'s; without a seed, of another than the run's.
 
-    With `on`, the policies are evaluated there instead of where they were trained. The unconstrained policies that
-    budgets then refer to are looked for among these and those `beside` them.
+    With `on`, the policies are evaluated there instead of where they were trained; `named` is what the heading calls
+    it, by default the environment's name. The unconstrained policies that budgets then refer to are looked for among
+    these and those `beside` them.
     """
     if not 1 <= episodes <= 10**6:
         raise InputError(f"episodes is {episodes}", fix="give a whole number from 1 to 1000000")
@@ -73,7 +79,7 @@ def evaluate(
         raise InputError(f"seed is {drawn}", fix="give a whole number from 0 to 4294967295")
     if on is not None:
         there = [moved(policies, on, [*saved, *beside], episodes, drawn) for policies in saved]
-        return [_table(there, episodes, drawn, NOTE_ELSEWHERE)]
+        return [_table(there, episodes, drawn, NOTE_ELSEWHERE, named)]
     note = NOTE_SAME if drawn == saved[0].seed else NOTE_FRESH
     by_environment: dict[str, list[Policies]] = {}
     for policies in saved:
@@ -82,38 +88,39 @@ def evaluate(
 
 
 def moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], episodes: int, seed: int) -> Policies:
-    """Policies in an environment that they were not trained in, with budgets and an anchor of its own.
+    """Policies in an environment that they were not trained in, with budgets, floors and an anchor of its own.
 
     The anchor is what the unconstrained policies among `others` are worth there. The gate is that of training.
     """
+    env = with_gate_of(env, saved.env)
     if (env.action_names, env.num_features) != (saved.env.action_names, saved.env.num_features):
         raise InputError(f"{saved.part} was trained to teach other concepts than {env.name} has", fix="name another")
-    env = with_gate_of(env, saved.env)
-    anchors = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
-    if not anchors:
-        raise InputError(
-            f"the run keeps no {ANCHOR} policies, which budgets refer to", fix="name them in --methods as well"
-        )
-    same = next((anchor for anchor in anchors if anchor.part == saved.part), anchors[0])
-    anchor = worth(env, same.parameters, episodes=episodes, seed=seed)
-    shares = {cost: budget / (saved.anchor.costs[cost] or 1.0) for cost, budget in saved.budgets.items()}
-    return replace(
-        saved,
-        env=env,
-        anchor=anchor,
-        floors={},
-        budgets={cost: share * anchor.costs[cost] for cost, share in shares.items()},
-    )
+    unconstrained = unconstrained_of(saved, others)
+    if unconstrained is None:
+        raise InputError(f"the run keeps no {ANCHOR} policies, which budgets refer to", fix="train it again")
+    anchor = worth(env, unconstrained, episodes=episodes, seed=seed)
+    floors = floors_elsewhere(saved, env, anchor, episodes, seed)
+    return replace(saved, env=env, anchor=anchor, floors=floors, budgets=budgets_elsewhere(saved, anchor))
 
 
-def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str) -> Results:
+def unconstrained_of(saved: Policies, others: Sequence[Policies]) -> Float[np.ndarray, "seeds parameters"] | None:
+    """The unconstrained policies that budgets in another environment refer to; None where a run has none.
+
+    A part may have them as a row; otherwise they are kept beside it. Runs of earlier versions may have them elsewhere.
+    """
+    rows = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
+    same = next((row.parameters for row in rows if row.part == saved.part), saved.unconstrained)
+    return rows[0].parameters if same is None and rows else same
+
+
+def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str, named: str | None = None) -> Results:
     env = policies[0].env
     parts = dict.fromkeys(one.part for one in policies)
     by_part = {part: [one for one in policies if one.part == part] for part in parts}
     settings = [_setting(part if len(parts) > 1 else "", kept, episodes, seed) for part, kept in by_part.items()]
     return Results(
         table=env.name,
-        title=f"Saved policies on {env.name}, judged again",
+        title=f"Saved policies on {named or env.name}, judged again",
         settings=tuple(settings),
         protocol={"seeds": len(policies[0].parameters), "seed": seed, "evaluation episodes": episodes},
         environment=description(env),

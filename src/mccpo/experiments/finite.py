@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from mccpo.env import Constraints
 from mccpo.errors import DoesNotApply
-from mccpo.evaluation import Curves, Summary, Welch, summarise, welch
+from mccpo.evaluation import Curves, Difference, Summary, paired, summarise, summarise_metrics
 from mccpo.evaluation.policy import LEAST_GAIN, measure, metrics_of
 from mccpo.exact import evaluate
 from mccpo.experiments.options import Session, Stage
@@ -109,7 +109,7 @@ def _other_row(task: BudgetedProblem, name: str, plan: TabularPlan, label: str, 
     if isinstance(entry, SolverEntry):
         _check_solver(entry, task.constraints)
         solved = evaluate(task.model, entry.solve(task.model, task.budgets), constrained=tuple(task.budgets))
-        return _over_seeds([metrics_of(solved, task.anchor, task.env, task.constraints)] * plan.seeds)
+        return summarise_metrics([metrics_of(solved, task.anchor, task.env, task.constraints)] * plan.seeds)
     steps = plan.updates * plan.batch * task.env.horizon
     neural = NeuralPlan(steps, plan.seeds, plan.seed)
     kappa = task.kappa if isinstance(entry, GradientEntry) and entry.conditioned else None
@@ -121,16 +121,12 @@ def _other_row(task: BudgetedProblem, name: str, plan: TabularPlan, label: str, 
         )
     seeds = range(policies.seeds)
     tables = [tabulate(task.env, policies.policy(task.env, at)) for at in seeds]
-    return _over_seeds([measure(task.model, table, task.anchor, task.env, task.constraints) for table in tables])
+    return summarise_metrics([measure(task.model, table, task.anchor, task.env, task.constraints) for table in tables])
 
 
 def _check_solver(entry: SolverEntry, constraints: Constraints) -> None:
     if constraints.floors or constraints.objective != "engagement":
         raise DoesNotApply(f"{entry.name} goes by budgets, and knows no floors", fix="leave it out here")
-
-
-def _over_seeds(seeds: Sequence[Mapping[str, float]]) -> dict[str, Summary]:
-    return {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0]}
 
 
 def _family(name: str) -> MethodSpec | None:
@@ -152,13 +148,13 @@ def aims(task: BudgetedProblem) -> dict[str, dict[str, float]]:
     return {"unconstrained": free, "post-hoc": trained, "mc-cpo": best, "mc-cpo-no-frontier": best}
 
 
-def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, Welch]:
-    """Welch's test of the return of MC-CPO against every other method."""
+def tests(rows: Mapping[str, Mapping[str, Summary]]) -> dict[str, Difference]:
+    """Whether MC-CPO returns as much as each other method, seed by seed: methods of a run share their seeds."""
     if "mc-cpo" not in rows:
         return {}
     ours = rows["mc-cpo"]["return"].per_seed
     return {
-        f"mc-cpo vs {name}, return": welch(ours, row["return"].per_seed)
+        f"mc-cpo vs {name}, return": paired(ours, row["return"].per_seed)
         for name, row in rows.items()
         if name != "mc-cpo" and len(ours) > 1
     }
@@ -169,7 +165,7 @@ def _row(task: BudgetedProblem, runs: TabularRuns, place: int, method: str) -> d
     if _entry(method).tabular is not None:  # a method whose result is its last policy
         runs = replace(runs, executed=runs.executed_last, averaged=runs.last, multipliers=runs.multipliers_last)
     seeds = [_seed(task, runs, place, seed, filtered=spec.filter != "none") for seed in range(runs.executed.shape[1])]
-    row = _over_seeds(seeds)
+    row = summarise_metrics(seeds)
     if spec.constrained:
         priced = (*task.env.cost_names, *task.constraints.floors)
         for name in task.constraints.amounts:
@@ -190,7 +186,7 @@ def _seed(task: BudgetedProblem, runs: TabularRuns, place: int, seed: int, *, fi
     values |= {f"{metric}_last": value for metric, value in exact(runs.executed_last).items() if _worth_twice(metric)}
     if filtered:
         before = exact(runs.averaged)
-        values |= {f"{metric}_trained": before[metric] for metric in ("return", "pi_hack", "rhsi")}
+        values |= {f"{metric}_trained": before[metric] for metric in ("return", "pi_hack", "rhsi", "dK", "mastered")}
     return values
 
 

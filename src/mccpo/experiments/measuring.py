@@ -18,7 +18,7 @@ from mccpo.evaluation import Curves, Summary, summarise
 from mccpo.evaluation.policy import by_group, observe
 from mccpo.experiments import training
 from mccpo.experiments.finite import Outcome
-from mccpo.experiments.options import Session
+from mccpo.experiments.options import Session, Stage
 from mccpo.experiments.problem import Problem
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.training import Trained
@@ -55,7 +55,7 @@ def run(
     """Trains methods under constraints, keeps their policies, evaluates them, and watches what they do."""
     trained = train(problem, methods, constraints, label, session, kappa)
     keep(problem, trained, constraints, label, session)
-    return watched(problem, trained, constraints)
+    return watched(problem, trained, constraints, label, session)
 
 
 def train(
@@ -97,19 +97,30 @@ def saved(problem: Problem, method: Trained, constraints: Constraints, part: str
         parameters=parameters,
         seed=problem.training.seed,
         kappa=kappa,
+        unconstrained=None if problem.runs is None else np.asarray(problem.runs.selected)[0],
     )
 
 
-def watched(problem: Problem, trained: Mapping[str, Trained], constraints: Constraints) -> Watched:
+def watched(
+    problem: Problem, trained: Mapping[str, Trained], constraints: Constraints, label: str, session: Session
+) -> Watched:
     """What trained methods are worth on fresh episodes, and what they do."""
-    rows = {name: row(problem, method, constraints) for name, method in trained.items()}
-    seen = {name: watch(problem, method) for name, method in trained.items() if isinstance(problem.env, Tutoring)}
-    return Watched(
-        rows,
-        curves(problem, trained),
-        behaviour={name: what for name, (what, _) in seen.items()},
-        groups={name: whom for name, (_, whom) in seen.items()},
-    )
+    seeds = max(method.policies.seeds for method in trained.values())
+    steps = seeds * problem.env.horizon
+    rows, behaviours, groups = {}, {}, {}
+    told = session.telling(Stage(f"{label}, evaluating", len(trained), steps * EVALUATION_EPISODES))
+    told(0)
+    for done, (name, method) in enumerate(trained.items(), start=1):
+        rows[name] = row(problem, method, constraints)
+        told(done)
+    watched_by = trained if isinstance(problem.env, Tutoring) else {}
+    told = session.telling(Stage(f"{label}, watching", len(watched_by), steps * WATCHED))
+    if watched_by:
+        told(0)
+    for done, (name, method) in enumerate(watched_by.items(), start=1):
+        behaviours[name], groups[name] = watch(problem, method)
+        told(done)
+    return Watched(rows, curves(problem, trained), behaviour=behaviours, groups=groups)
 
 
 def curves(problem: Problem, trained: Mapping[str, Trained]) -> Curves:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import FiniteEnvironment, Objective
@@ -15,6 +15,9 @@ from mccpo.evaluation import Curves
 from mccpo.experiments.asked.floors import Floor
 from mccpo.experiments.saved_policies import Policies
 from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapshot, TabularPlan, method_entry, point_of
+
+if TYPE_CHECKING:
+    from mccpo.experiments.training import Lot
 
 
 @dataclass(frozen=True)
@@ -133,13 +136,24 @@ def _describe(value: Any) -> Any:
 class Stage:
     """A part of an experiment, trained in one go from point to point.
 
-    `steps_per_point` is what all its runs together go through in a point, counted in `unit`: steps or episodes.
+    `steps_per_point` is what all its runs together go through in a point, counted in `unit`: steps or episodes. Where
+    the unit is cells of work, done by other processes, nothing compiles here.
     """
 
     label: str
     points: int
     steps_per_point: int
     unit: str = "steps"
+
+    @classmethod
+    def of_cells(cls, label: str, cells: int) -> Stage:
+        """Cells of work, each of them a point."""
+        return cls(label, cells, 1, "cells")
+
+    @property
+    def compiles(self) -> bool:
+        """Whether its first point takes longer, because programs are compiled for it."""
+        return self.unit != "cells"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +166,8 @@ class Session:
     - `recall(key)`: the arrays that another experiment left under a key that says all they depend on;
       `remember(key, arrays)` leaves them.
     - `keep(policies)`: what a method learnt.
+    - `ahead(lots)`: has lots trained by other processes, which leave checkpoints for `load`; see
+      `mccpo.experiments.training.Lot`.
     """
 
     progress: Callable[[Stage, int], None] | None = None
@@ -161,6 +177,7 @@ class Session:
     recall: Callable[[str], Arrays | None] | None = None
     remember: Callable[[str, Arrays], None] | None = None
     keep: Callable[[Policies], None] | None = None
+    ahead: Callable[[Sequence[Lot]], None] | None = None
 
     def begin(self, stage: Stage) -> Arrays | None:
         """The arrays that a stage goes on from, if it was begun before."""
@@ -194,6 +211,10 @@ class Session:
                 self.progress(stage, snapshot.point)
 
         return after_point
+
+    def telling(self, stage: Stage) -> Callable[[int], None]:
+        """What work calls that is not resumed: it tells how many points of a stage are done, first that it begins."""
+        return lambda done: None if self.progress is None else self.progress(stage, done)
 
     def end(self, label: str, curves: Curves) -> None:
         """Records a stage whose points may not have been trained now, because it was recalled or had ended before."""

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mccpo.env import Constraints, Environment, FiniteEnvironment, Objective, check_budgets
+from mccpo.env import Constraints, Environment, FiniteEnvironment, Objective, PreparedEnsemble, check_budgets
 from mccpo.errors import InputError
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, most, solve
 from mccpo.experiments.anchors import reach_of, train_anchor
+from mccpo.experiments.asked.elsewhere import in_one_unit
 from mccpo.experiments.asked.floors import Floor, check_asked
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.worth import mean_worth
@@ -182,8 +183,12 @@ def pose(
             name, env, test, free.values, free.values, model, plan, None, kappa, given or {}, floors, objective, reach
         )
     plan = plan or NeuralPlan()
-    runs, anchor = _unconstrained(env, plan, session)
-    reference = anchor
+    runs, played = train_anchor(env, method_spec(ANCHOR), Constraints(), plan, session)
+    reference = anchor = mean_worth(env, played)
+    if isinstance(env, PreparedEnsemble):  # what its kinds cost and learn is not yet in one unit
+        teaches = bool(floors) or objective == "learning"
+        same, env = test is env, in_one_unit(env, played, teaches=teaches, seed=plan.seed)
+        test = env if same else test
     if test is not env:
         reference = worth(test, runs.selected[0], episodes=EVALUATION_EPISODES, seed=plan.seed)
     reach = reach_of(env, anchor, floors, plan, session)
@@ -221,9 +226,3 @@ def worth(
 ) -> Values:
     """What unconstrained policies cost and return on fresh episodes of an environment, on average over seeds."""
     return mean_worth(env, evaluate_neural(env, [method_spec(ANCHOR)], policies[None], episodes=episodes, seed=seed))
-
-
-def _unconstrained(env: Environment[Any], plan: NeuralPlan, session: Session) -> tuple[NeuralRuns, Values]:
-    """Trains the unconstrained policies by a plan, or recalls those that an earlier run trained by it."""
-    runs, played = train_anchor(env, method_spec(ANCHOR), Constraints(), plan, session)
-    return runs, mean_worth(env, played)

@@ -55,6 +55,7 @@ class Policies:
     - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
     - `seed`: the root of the run's random numbers, which its own tables were evaluated with.
     - `kappa`: the share of the budgets that a conditioned policy is told.
+    - `unconstrained`: parameters of the unconstrained policies that budgets refer to, one row a seed, where known.
     """
 
     part: str
@@ -67,6 +68,7 @@ class Policies:
     kappa: float | None = None
     floors: dict[str, float] = field(default_factory=dict)
     objective: Objective = "engagement"
+    unconstrained: Float[np.ndarray, "seeds parameters"] | None = None
 
     def __post_init__(self) -> None:
         self.constraints.check(self.env)
@@ -99,6 +101,8 @@ class Policies:
         """The chances with which the policy of a seed acts, as it is executed; the last is that of the no-op."""
         if (network := self.policies.network(self.env)) is None:
             raise InputError(f"{self.method.name} is a rule, which has no network", fix="ask a policy that was trained")
+        if network.remembers:
+            raise InputError(f"{self.method.name} acts by the whole episode", fix="play episodes with `policies.play`")
         seen: Any = np.asarray(features, np.float32).reshape(-1, network.features).T
         gate: Any = np.asarray(mask, bool)
         logits, _ = network.apply(self.parameters[policy], seen)
@@ -124,6 +128,7 @@ class Policies:
             kappa=self.kappa,
             floors=self.floors,
             objective=self.objective,
+            unconstrained=self.unconstrained,
         )
 
 
@@ -162,6 +167,7 @@ def _policies(stored: StoredPolicies) -> Policies:
         kappa=stored.kappa,
         floors={name: float(floor) for name, floor in stored.floors.items()},
         objective=stored.objective,
+        unconstrained=stored.unconstrained,
     )
     unheld = () if policies.floors or policies.objective == "learning" else policies.env.constrained
     if missing := [cost for cost in unheld if cost not in policies.budgets]:

@@ -16,7 +16,7 @@ from mccpo.exact import Optimum, satisfies
 from mccpo.experiments.finite import Outcome
 from mccpo.experiments.options import Level, Options
 from mccpo.experiments.paper import reported as paper
-from mccpo.experiments.paper.verdicts import verdicts
+from mccpo.experiments.paper.verdicts import PAPER_SEEDS, verdicts
 from mccpo.experiments.problem import BudgetedProblem
 from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, TabularPlan, method_spec
 from mccpo.runs.results import (
@@ -42,8 +42,15 @@ NOTE_AVERAGED = (
 
 NOTE_EVALUATED = (
     "Every row is a mean over fresh evaluation episodes of the policy that validation episodes selected during "
-    "training. Budgets are a share κ of the unconstrained policies' mean costs in evaluation. Unready steps are "
-    "counted by the environment, in evaluation and, under 'in training', over all training steps."
+    "training. Budgets are a share κ of the unconstrained policies' mean costs in evaluation. A lesson is "
+    "unready where the learner has not mastered every prerequisite: such lessons are counted in evaluation and, under "
+    "'in training', over all training steps."
+)
+
+
+NOTE_FITTED = (
+    "Numbers marked 'fitted' are those of the paper that the environment's own numbers were worked out from: that they "
+    "agree shows that the environment fits, and no more. Every other verdict is on a prediction."
 )
 
 
@@ -86,6 +93,7 @@ def beside_paper(
     aims: Mapping[str, Mapping[str, float]] | None = None,
     optimum: Mapping[str, float] | None = None,
     supplement: Supplement | None = None,
+    fitted: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Setting:
     """A setting with what the paper states of the methods that were run, and a verdict on each of its numbers."""
     return Setting(
@@ -94,8 +102,9 @@ def beside_paper(
         rows=rows,
         optimum=optimum or {},
         paper=_run(stated, rows),
-        verdicts=verdicts(rows, stated, aims or {}, paper_seeds=10),
+        verdicts=verdicts(rows, stated, aims or {}, paper_seeds=PAPER_SEEDS),
         supplement=supplement or Supplement(),
+        fitted=fitted or {},
     )
 
 

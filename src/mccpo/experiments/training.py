@@ -29,6 +29,7 @@ from mccpo.methods import (
     RulePolicies,
     Snapshot,
     Variant,
+    choice_steps,
     gather,
     method_arrays,
     method_entry,
@@ -56,6 +57,17 @@ class Trained:
     multipliers: Float[np.ndarray, "seeds costs"] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Lot:
+    """Variants of methods with networks of one kind, by their names, that one stage of a session trains by a plan."""
+
+    env: Environment[Any]
+    variants: Sequence[Variant]
+    names: Sequence[str]
+    plan: NeuralPlan
+    label: str
+
+
 def train(
     env: Environment[Any],
     methods: Sequence[str | MethodSpec],
@@ -72,12 +84,39 @@ def train(
     A method is named, or given as data of the primal–dual family. `unconstrained` are runs of the plan that need not be
     trained again; `kappa` is what a conditioned policy is told.
     """
+    if session.ahead is not None:
+        held = (env, methods, constraints, plan, label)
+        session.ahead(lots(*held, unconstrained=unconstrained, kappa=kappa))
     family = {spec.name: spec for spec in map(_family, methods) if spec is not None}
     trained = _train_family(env, list(family.values()), constraints, plan, label, session, unconstrained)
     for method in methods:
         if isinstance(method, str) and method not in family:
             trained[method] = _train_alone(env, method, constraints, plan, label, session, kappa)
     return {name: trained[name] for name in (m if isinstance(m, str) else m.name for m in methods)}
+
+
+def lots(
+    env: Environment[Any],
+    methods: Sequence[str | MethodSpec],
+    constraints: Constraints,
+    plan: NeuralPlan,
+    label: str,
+    *,
+    unconstrained: NeuralRuns | None = None,
+    kappa: float | None = None,
+) -> list[Lot]:
+    """What `train` trains, one lot for each of its stages; they do not depend on one another."""
+    family = {spec.name: spec for spec in map(_family, methods) if spec is not None}
+    rest = [spec for spec in family.values() if not _is_known(spec, constraints, unconstrained)]
+    alone = [method_entry(name) for name in methods if isinstance(name, str) and name not in family]
+    return [
+        *(_lot_of(env, alike, constraints, plan, part) for part, alike in _kinds(rest, label).items()),
+        *(
+            _lot_alone(env, entry, constraints, plan, label, _told(entry, kappa, constraints))
+            for entry in alone
+            if isinstance(entry, GradientEntry)
+        ),
+    ]
 
 
 def train_specs(
@@ -89,14 +128,16 @@ def train_specs(
     session: Session,
 ) -> NeuralRuns:
     """Trains methods of the primal–dual family with networks of one kind, all at once, as one stage of a session."""
-    env = constraints.environment(env)
-    variants = [Variant(_primal_dual(env, spec, plan), constraints.amounts) for spec in specs]
-    return _train_stage(env, variants, [spec.name for spec in specs], plan, label, session)
+    return train_stage(_lot_of(env, specs, constraints, plan, label), session)
 
 
 def curves(steps: Int[np.ndarray, " points"], env: Environment[Any], trained: Mapping[str, Trained]) -> Curves:
-    """The training curves of every method that was trained."""
-    values = {name: _curves(env, one.progress) for name, one in trained.items() if one.progress is not None}
+    """The training curves of every method that was trained by the common plan."""
+    values = {
+        name: _curves(env, one.progress)
+        for name, one in trained.items()
+        if one.progress is not None and np.shape(one.progress.ret)[-1] == len(steps)
+    }
     return Curves(steps, values, unit="steps")
 
 
@@ -131,10 +172,13 @@ def _train_family(
     unconstrained: NeuralRuns | None,
 ) -> dict[str, Trained]:
     # A filter acts at execution only: a post-hoc policy is trained as the unconstrained one is, seed by seed.
-    known = unconstrained is not None and constraints.objective == "engagement"
-    free = [spec for spec in specs if known and _as_unconstrained(spec)]
-    rest = [spec for spec in specs if spec not in free]
-    stages = _train_kinds(env, rest, constraints, plan, label, session)
+    free = [spec for spec in specs if _is_known(spec, constraints, unconstrained)]
+    kinds = _kinds([spec for spec in specs if spec not in free], label)
+    # Those with a network of each kind together: one program has one network.
+    stages = {
+        alike[0].shared: (alike, train_specs(env, alike, constraints, plan, part, session))
+        for part, alike in kinds.items()
+    }
     trained = {}
     for spec in specs:
         source = unconstrained if spec in free else stages[spec.shared][1]
@@ -146,23 +190,38 @@ def _train_family(
     return trained
 
 
-def _train_kinds(
-    env: Environment[Any],
-    specs: Sequence[MethodSpec],
-    constraints: Constraints,
-    plan: NeuralPlan,
-    label: str,
-    session: Session,
-) -> dict[bool, tuple[list[MethodSpec], NeuralRuns]]:
-    """Trains those with a network of each kind together: one program has one network."""
+def _kinds(specs: Sequence[MethodSpec], label: str) -> dict[str, list[MethodSpec]]:
+    """Methods by the kind of their network, under the label of the stage that trains those of the kind."""
     kinds: dict[bool, list[MethodSpec]] = {}
     for spec in specs:
         kinds.setdefault(spec.shared, []).append(spec)
-    names = {shared: f"{label} shared" if shared and len(kinds) > 1 else label for shared in kinds}
-    return {
-        shared: (alike, train_specs(env, alike, constraints, plan, names[shared], session))
-        for shared, alike in kinds.items()
-    }
+    return {f"{label} shared" if shared and len(kinds) > 1 else label: alike for shared, alike in kinds.items()}
+
+
+def _lot_of(
+    env: Environment[Any], specs: Sequence[MethodSpec], constraints: Constraints, plan: NeuralPlan, label: str
+) -> Lot:
+    """Methods of the primal–dual family with networks of one kind."""
+    env = constraints.environment(env)
+    variants = [Variant(_primal_dual(env, spec, plan), constraints.amounts) for spec in specs]
+    return Lot(env, variants, [spec.name for spec in specs], plan, label)
+
+
+def _lot_alone(
+    env: Environment[Any],
+    entry: GradientEntry,
+    constraints: Constraints,
+    plan: NeuralPlan,
+    label: str,
+    told: float | None,
+) -> Lot:
+    """A method with a mechanism of its own; `told` is the κ that a conditioned one is told."""
+    method = entry.build(env, {})
+    if told is not None:
+        method.environment_at(env, told)  # refuses a κ that it was not made for, before anything is trained
+    there = method.training_environment(constraints.environment(env))
+    variants = [Variant(method, _training_amounts(entry, constraints, told))]
+    return Lot(there, variants, [entry.name], method.plan(plan), f"{label} {entry.name}")
 
 
 def _train_alone(
@@ -180,13 +239,9 @@ def _train_alone(
         return Trained(name, MethodSpec(name, masked=True), RulePolicies(entry.build(), plan.seeds))
     if not isinstance(entry, GradientEntry):
         raise DoesNotApply(f"{name} needs a finite environment, which {env.name} is not", fix="leave it out here")
-    method = entry.build(env, {})
     told = _told(entry, kappa, constraints)
-    if told is not None:
-        method.environment_at(env, told)  # refuses a κ that it was not made for, before anything is trained
-    there = constraints.environment(env)
-    variants = [Variant(method, _training_amounts(entry, constraints, told))]
-    runs = _train_stage(method.training_environment(there), variants, [name], plan, f"{label} {name}", session)
+    lot = _lot_alone(env, entry, constraints, plan, label, told)
+    runs, method = train_stage(lot, session), lot.variants[0].learner
     policies = NetworkPolicies(method, runs.selected[0], told)
     spec = MethodSpec(name, masked=True, shared=method.shared, constrained=entry.sees_budgets)
     return Trained(name, spec, policies, _pick(runs.curves, 0), runs.multipliers[0])
@@ -210,15 +265,12 @@ def _training_amounts(entry: GradientEntry, constraints: Constraints, told: floa
     return constraints.amounts if entry.sees_budgets else {}
 
 
-def _train_stage(
-    env: Environment[Any],
-    variants: Sequence[Variant],
-    names: Sequence[str],
-    plan: NeuralPlan,
-    label: str,
-    session: Session,
-) -> NeuralRuns:
-    stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
+def train_stage(lot: Lot, session: Session) -> NeuralRuns:
+    """Trains a lot, as one stage of a session."""
+    if session.ahead is not None:
+        session.ahead([lot])
+    env, variants, names, plan = lot.env, lot.variants, lot.names, lot.plan
+    stage = Stage(lot.label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
 
     def so_far(snapshot: Snapshot[Any, Any]) -> Curves:
         progress = gather(snapshot, (len(variants), plan.seeds))
@@ -226,8 +278,10 @@ def _train_stage(
 
     with session.resuming(stage) as resume:
         after_point = session.after_point(stage, so_far)
-        runs = train_variants(env, variants, plan, resume=resume, after_point=after_point)
-    session.end(label, curves_of(env, names, runs.curves, runs.steps))
+        chosen = Stage(f"{lot.label}, choosing", len(variants), plan.seeds * choice_steps(env, plan))
+        told = session.telling(chosen)
+        runs = train_variants(env, variants, plan, resume=resume, after_point=after_point, after_choice=told)
+    session.end(lot.label, curves_of(env, names, runs.curves, runs.steps))
     return runs
 
 
@@ -238,7 +292,10 @@ def _primal_dual(env: Environment[Any], spec: MethodSpec, plan: NeuralPlan) -> P
     return PrimalDual(method_arrays(spec, env), settings=own or plan.settings, shared=spec.shared)
 
 
-def _as_unconstrained(spec: MethodSpec) -> bool:
+def _is_known(spec: MethodSpec, constraints: Constraints, unconstrained: NeuralRuns | None) -> bool:
+    """Whether a method is trained as the unconstrained one is, whose runs are there."""
+    if unconstrained is None or constraints.objective != "engagement":
+        return False
     return replace(spec, name=ANCHOR, filter="none") == method_spec(ANCHOR)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from mccpo.env import Constraints, Environment
-from mccpo.evaluation import Summary, summarise
+from mccpo.evaluation import Summary, summarise, summarise_metrics
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Values
 from mccpo.methods import Episodes, PolicySet
@@ -34,7 +35,7 @@ def values_of(env: Environment[Any], played: Episodes, seed: int) -> Values:
 
 def mean_worth(env: Environment[Any], played: Episodes) -> Values:
     """What the policies of the first method are worth on average over seeds; leading axes are methods and seeds."""
-    alone = Episodes(*(np.asarray(values)[0] for values in played))
+    alone = jax.tree.map(lambda values: np.asarray(values)[0], played)
     return mean_values([values_of(env, alone, seed) for seed in range(len(alone.ret))])
 
 
@@ -74,12 +75,31 @@ def evaluated(
 def summarised(played: Episodes, env: Environment[Any], anchor: Values, constraints: Constraints) -> dict[str, Summary]:
     """What policies are worth by their episodes, whose leading axis is that of seeds.
 
-    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for.
+    Where the policy sees an estimate of mastery, `true_violation_rate` counts what the learner was not ready for. Where
+    learners are drawn from several members, `worst_member` is that of the one that fares worst.
     """
     policies = range(len(played.ret))
     seeds = [metrics_of(values_of(env, played, at), anchor, env, constraints) for at in policies]
-    cells = {metric: summarise([values[metric] for values in seeds]) for metric in seeds[0] if metric != "pi_hack"}
+    cells = summarise_metrics([{name: value for name, value in one.items() if name != "pi_hack"} for one in seeds])
     if env.estimates_readiness:
         untrue, steps = (np.asarray(counts, float).sum(axis=-1) for counts in (played.untrue, played.length))
         cells["true_violation_rate"] = summarise(untrue / steps)
+    if played.member is not None and constraints.amounts:
+        cells["worst_member"] = summarise([worst_member(env, played, at, constraints) for at in policies])
     return cells
+
+
+def worst_member(env: Environment[Any], played: Episodes, seed: int, constraints: Constraints) -> float:
+    """By how much the member that fares worst misses a budget or a floor, as a share of it; at most 0 if none does.
+
+    A budget of 0, which is never quite reached, has no share: it is left to `satisfaction`.
+    """
+    assert played.member is not None
+    member = np.asarray(played.member)[seed]
+    missed = []
+    for one in np.unique(member):
+        alone = jax.tree.map(lambda values, which=member == one: np.asarray(values)[seed][None, ..., which], played)
+        values = values_of(env, alone, 0)
+        missed += [values.costs[name] / budget - 1 for name, budget in constraints.budgets.items() if budget > 0]
+        missed += [1 - values.reached(name) / floor for name, floor in constraints.floors.items()]
+    return max(missed, default=0.0)

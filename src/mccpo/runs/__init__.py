@@ -5,7 +5,8 @@ Two modules are imported on their own: `curves` needs polars, `tensorboard` need
 """
 
 from mccpo.runs.cache import Cache, machine, prune
-from mccpo.runs.folder import RunFolder, read_checkpoint, read_run
+from mccpo.runs.checkpoints import Checkpoints, read_checkpoint
+from mccpo.runs.folder import RunFolder, read_run
 from mccpo.runs.policy_file import (
     DOCUMENT,
     FORMAT,
@@ -25,6 +26,7 @@ __all__ = [
     "FORMAT",
     "TENSORS",
     "Cache",
+    "Checkpoints",
     "PolicyFile",
     "RunFolder",
     "StoredPolicies",

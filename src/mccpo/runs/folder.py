@@ -5,7 +5,8 @@ results.json      the tables, as `--json` prints them
 metrics.parquet   the training curves: one row per part, method, seed and point
 checkpoints/      one file per part, from which `--resume` goes on to the same bits
 policies.*        the policies of a run: see `mccpo.runs.policy_file`
-certificate.json  what `mccpo certify` found of it: see `mccpo.experiments.certify`
+certificates/     what `mccpo certify` found of it: see `mccpo.experiments.certification.certificates`
+evaluations/      what `mccpo evaluate` found of it: see `mccpo.experiments.evaluations`
 tensorboard/      the training curves as event files, on request: see `mccpo.runs.tensorboard`
 report.html       the report
 """
@@ -24,19 +25,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 
 from mccpo import files
 from mccpo._version import __version__
-from mccpo.errors import InputError, MccpoError
+from mccpo.errors import InputError
 from mccpo.files import dump_json, read_json
+from mccpo.runs.checkpoints import Checkpoints, read_checkpoint
 from mccpo.runs.policy_file import StoredPolicies, write_policy_file
 
 if TYPE_CHECKING:
     from mccpo.evaluation import Curves  # which brings scipy: the service reads policies without it
 
-SAVE_EVERY = 5.0  # seconds between checkpoints; a part also leaves one when it ends or is interrupted
 _NO_RUN = "name the folder of a run"
 _LIBRARIES = ("jax", "jaxlib", "equinox", "numpy", "scipy")
 
@@ -51,8 +50,8 @@ class RunFolder:
         self.path = path
         self.configuration = dict(configuration)
         self._begun = time.monotonic()
-        self._saved: dict[str, float] = {}
-        self._labels: dict[Path, str] = {}
+        self.checkpoints = Checkpoints(path / "checkpoints")
+        self._arrived: set[str] = set()
         self._spent = 0.0
         manifest = path / "manifest.json"
         if resume:
@@ -64,17 +63,23 @@ class RunFolder:
 
     def load(self, label: str) -> dict[str, np.ndarray] | None:
         """The checkpoint of a part, if there is one."""
-        path = self._checkpoint(label)
-        return read_checkpoint(path) if self.resumed and path.exists() else None
+        path = self.checkpoints.path(label)
+        return read_checkpoint(path) if (self.resumed or label in self._arrived) and path.exists() else None
 
     def save(self, label: str, arrays: Callable[[], Mapping[str, np.ndarray]], *, last: bool = False) -> None:
         """Keeps a checkpoint of a part, unless it did so a moment ago: only then are the arrays asked for."""
-        now = time.monotonic()
-        if last or now - self._saved.setdefault(label, now) >= SAVE_EVERY:
-            self._saved[label] = now
+        if self.checkpoints.is_due(label) or last:
             if not self._written:
                 self.mark(finished=False)
-            files.write_bytes(self._checkpoint(label), save(dict(arrays())))
+            self.checkpoints.write(label, arrays())
+
+    def has_arrived(self, label: str) -> bool:
+        """Whether another process has left the checkpoint of a part in this folder, as `arrive` said."""
+        return label in self._arrived
+
+    def arrive(self, label: str) -> None:
+        """Says that another process has left the checkpoint of a part, which the run can go on from."""
+        self._arrived.add(label)
 
     def finish(
         self, results: Mapping[str, Any], curves: Mapping[str, Curves], policies: Sequence[StoredPolicies] = ()
@@ -96,12 +101,6 @@ class RunFolder:
             )
         seconds = found.get("seconds")
         return float(seconds) if isinstance(seconds, int | float) else 0.0
-
-    def _checkpoint(self, label: str) -> Path:
-        path = self.path / "checkpoints" / f"{label.replace(' ', '-').replace('/', '-')}.safetensors"
-        if (other := self._labels.setdefault(path, label)) != label:
-            raise MccpoError(f"the parts '{other}' and '{label}' of the run have one checkpoint")
-        return path
 
     def mark(self, *, finished: bool) -> dict[str, Any]:
         """Writes the manifest, which says whether the run is finished; gives it."""
@@ -144,15 +143,6 @@ def read_run(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not (results.get("table") or results.get("tables")):
         raise InputError(f"{run / 'results.json'} has no tables", fix="run it again")
     return manifest, results
-
-
-def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
-    """Reads the arrays of a checkpoint."""
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        fix = "delete it and resume; its part starts anew"
-        raise InputError(f"{path} is not a checkpoint: {error}", fix=fix) from error
 
 
 def _commit() -> str | None:

@@ -1,6 +1,7 @@
 """The two files in which a run keeps its policies, read and written without jax.
 
-policies.safetensors   for each part and method, one row of network parameters per seed: what validation selected
+policies.safetensors   for each part and method, one row of network parameters per seed: what validation selected;
+                       the unconstrained policies that budgets refer to, also where no table has them
 policies.json          for each part: the environment in full, the budgets, what they refer to, the methods; and the
                        hashes of this and of the parameters, so that neither is changed unseen
 """
@@ -24,14 +25,16 @@ from mccpo import files
 from mccpo._version import __version__
 from mccpo.errors import InputError, MccpoError
 from mccpo.files import dump_json, read_json, sha256_json
-from mccpo.policy import GraphPolicyNetwork, PolicyNetwork
+from mccpo.policy import GraphPolicyNetwork, PolicyNetwork, RecurrentPolicyNetwork
 
 FORMAT = "mccpo-policies/1"
 TENSORS = "policies.safetensors"
 DOCUMENT = "policies.json"
 _AGAIN = "train it again"
 
-_NETWORKS: dict[str, type[PolicyNetwork]] = {network.kind: network for network in (PolicyNetwork, GraphPolicyNetwork)}
+_NETWORKS: dict[str, type[PolicyNetwork]] = {
+    network.kind: network for network in (PolicyNetwork, GraphPolicyNetwork, RecurrentPolicyNetwork)
+}
 
 Json: TypeAlias = Any
 """What JSON holds: it can be written back, and hashed, as it was read."""
@@ -54,6 +57,8 @@ class StoredPolicies:
     - `method`: the method's name and settings.
     - `parameters`: of the network, one row a seed; rows without numbers where a rule is followed.
     - `kappa`: the share of the budgets that a conditioned policy is told.
+    - `unconstrained`: the parameters of the unconstrained policies that budgets refer to, one row a seed; runs of
+      earlier versions have none.
     """
 
     part: str
@@ -70,6 +75,7 @@ class StoredPolicies:
     kappa: float | None = None
     floors: Mapping[str, float] = field(default_factory=dict)
     objective: Literal["engagement", "learning"] = "engagement"
+    unconstrained: Float[np.ndarray, "seeds parameters"] | None = None
 
     @property
     def method_name(self) -> str:
@@ -122,7 +128,11 @@ def write_policy_file(folder: Path, policies: Sequence[StoredPolicies]) -> None:
         if stored.method_name in part["methods"] or not same:
             raise MccpoError(f"two parts of the run go by the name '{stored.part}'")
         part["methods"][stored.method_name] = stored.method_json()
-    tensors = save({stored.tensor: np.ascontiguousarray(stored.parameters, np.float32) for stored in policies})
+    arrays = {stored.tensor: stored.parameters for stored in policies}
+    for stored in policies:
+        if stored.unconstrained is not None and f"{stored.part}/unconstrained" not in arrays:
+            arrays[_unconstrained_of(stored.part)] = stored.unconstrained
+    tensors = save({name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()})
     document = {
         "format": FORMAT,
         "mccpo": __version__,
@@ -235,6 +245,7 @@ def _stored(
         kappa=method.get("kappa"),
         floors=part.get("floors", {}),
         objective=part.get("objective", "engagement"),
+        unconstrained=tensors.get(_unconstrained_of(name)),
     )
     if stored.parameters.ndim != 2 or stored.parameters.dtype != np.float32 or not len(stored.parameters):
         raise InputError(f"the policies of {name} are no rows of single-precision numbers", fix=fix)
@@ -242,6 +253,11 @@ def _stored(
     if (size := _size(stored.network)) is not None and stored.parameters.shape[1] != size:
         raise InputError(f"the policies of {name} do not fit their network", fix=fix)
     return stored
+
+
+def _unconstrained_of(part: str) -> str:
+    """The name among the tensors of the unconstrained policies that a part's table does not have."""
+    return f"{part}/@unconstrained"
 
 
 def _size(network: Mapping[str, Json] | None) -> int | None:

@@ -1,24 +1,21 @@
-"""Pairs by several processes: who waits for whom, what becomes of a process that dies; nothing else differs."""
+"""Pairs by several processes: a process that dies is a row, and nothing else differs."""
 
 import importlib
-import os
 import sys
 from dataclasses import replace
-from functools import partial
 
 import polars as pl
 import pytest
 
 from mccpo.errors import MccpoError
 from mccpo.experiments import Session
-from mccpo.experiments.benchmark import jobs as processes
-from mccpo.experiments.benchmark.jobs import Ending, Job, share_out
+from mccpo.experiments.benchmark import Workers, jobs
 from mccpo.experiments.benchmark.pairs import Benchmark
-from mccpo.experiments.benchmark.suite import Workers, run
+from mccpo.experiments.benchmark.suite import run
 from mccpo.runs.benchmark import NotRun
+from mccpo.work import Processes
 
-A, B = Job("a"), Job("b")
-PAIRS = [Job("a", "x"), Job("a", "y"), Job("b", "x"), Job("b", "y")]
+TWO = Workers(Processes(2))
 
 
 # In a file of their own: what a process is to do must be something that it can import.
@@ -27,19 +24,7 @@ import multiprocessing, os, signal, time
 
 from mccpo.env import make
 from mccpo.env import TrainTest
-from mccpo.experiments.benchmark.jobs import Job
 from mccpo.methods import RuleEntry, method_entry
-
-
-def note(folder, job):
-    begun = time.time()
-    if job == Job("a", "y"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    if job == Job("b", "x"):
-        raise ValueError("what is\\nwrong")
-    if job.method is None:
-        time.sleep(0.3)
-    (folder / f"{job.environment}-{job.method}").write_text(f"{begun} {time.time()} {len(os.sched_getaffinity(0))}")
 
 
 def dies():
@@ -85,37 +70,6 @@ def theirs(tmp_path_factory):
         patch.delitem(sys.modules, "their_jobs")
 
 
-@pytest.fixture(scope="module")
-def shared(theirs, tmp_path_factory):
-    folder, ended = tmp_path_factory.mktemp("jobs"), {}
-    share_out([A, *PAIRS[:2], B, *PAIRS[2:]], 2, partial(theirs.note, folder), ended.__setitem__)
-    times = {path.name: [float(time) for time in path.read_text().split()] for path in folder.iterdir()}
-    return ended, times
-
-
-def test_pairs_wait_for_their_own_environment_only(shared):
-    _, times = shared
-    assert times["a-None"][1] <= times["a-x"][0]
-    assert times["b-None"][1] <= times["b-y"][0]
-    assert times["b-None"][0] < times["a-x"][1]  # the second place was not left empty
-
-
-def test_a_dead_process_is_reported_and_others_go_on(shared):
-    ended, times = shared
-    assert ended == {
-        **dict.fromkeys((A, B, PAIRS[0], PAIRS[3]), Ending("done")),
-        PAIRS[1]: Ending("crashed", "its process was ended by SIGKILL"),
-        PAIRS[2]: Ending("error", "ValueError: what is wrong"),
-    }
-    assert set(times) == {"a-None", "b-None", "a-x", "b-y"}
-
-
-def test_cores_are_shared_out(shared):
-    _, times = shared
-    whole = len(os.sched_getaffinity(0))
-    assert {cores for _, _, cores in times.values()} <= {max(1, whole // 2), -(-whole // 2)}
-
-
 @pytest.fixture
 def asked(theirs, small):
     def asked(*methods, environments=("gate",), **protocol):
@@ -132,7 +86,7 @@ def test_several_processes_give_the_same_results(asked, tmp_path, capfd):
     """Also where an environment ends its process: that one is left."""
     methods, trials = ("printing", "dying", "ending"), []
     whole = asked(*methods, environments=("killing", "gate"))
-    shared = run(tmp_path / "shared", whole, Session(), after_trial=trials.append, workers=Workers(2))
+    shared = run(tmp_path / "shared", whole, Session(), after_trial=trials.append, workers=TWO)
     assert "hello" not in capfd.readouterr().out
     run(tmp_path / "alone", asked("printing"), Session())
     rows = rows_in(tmp_path / "shared").filter(environment="gate")
@@ -152,15 +106,15 @@ def test_several_processes_give_the_same_results(asked, tmp_path, capfd):
 def test_what_crashed_stays_so_when_it_is_resumed(asked, tmp_path):
     """As anything that failed."""
     whole = asked("printing", "dying")
-    first, again = (run(tmp_path, whole, Session(), workers=Workers(2), resume=resume) for resume in (False, True))
+    first, again = (run(tmp_path, whole, Session(), workers=TWO, resume=resume) for resume in (False, True))
     assert again.findings.cells == first.findings.cells
 
 
 def test_a_process_that_hangs_is_ended(asked, tmp_path, monkeypatch):
     """Alone: a limit that is soon reached would end others, too, on a busy machine."""
-    monkeypatch.setattr(processes, "GRACE", 1.0)
+    monkeypatch.setattr(jobs, "GRACE", 1.0)
     trials = []
-    run(tmp_path, asked("hanging", limit=0.1), Session(), after_trial=trials.append, workers=Workers(2))
+    run(tmp_path, asked("hanging", limit=0.1), Session(), after_trial=trials.append, workers=TWO)
     assert set(rows_in(tmp_path)["status"]) == {"timed out"}
     assert [(trial.method, trial.status) for trial in trials] == [("hanging", "timed out")]
 
@@ -171,7 +125,7 @@ def test_what_cannot_be_written_is_no_fault_of_the_method(asked, tmp_path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells/gate").write_text("in the way")
     with pytest.raises(MccpoError, match="gate random-ready: "):
-        run(tmp_path, asked("random-ready"), Session(), workers=Workers(2))
+        run(tmp_path, asked("random-ready"), Session(), workers=TWO)
     (tmp_path / "cells/gate").unlink()
-    results = run(tmp_path, asked("random-ready"), Session(), workers=Workers(2), resume=True)
+    results = run(tmp_path, asked("random-ready"), Session(), workers=TWO, resume=True)
     assert {cell.status for cell in results.findings.cells} == {"done"}

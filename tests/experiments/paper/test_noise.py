@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.small import HORIZON, PLAN
 
 from mccpo.env import Constraints, make
@@ -153,11 +154,24 @@ def test_the_claim_holds_exactly_where_it_does(noisy, holds):
     assert ("the claim holds" in noise.answer(claim, ours, 1.0)) is holds
 
 
+def test_levels_of_noise_are_compared_policy_by_policy():
+    """Every level judges the same policies by the same random numbers: what each loses is small beside their spread."""
+    random = np.random.default_rng(4)
+    exact = random.normal(33.0, 1.0, 10)
+    noisy = exact - 0.03 + random.normal(0.0, 0.02, 10)
+    ours = {Level(): {"return": summarise(exact)}, Level(WORST): {"return": summarise(noisy)}}
+    ((name, test),) = noise.paired_tests("here", ours).items()
+    assert test.p == pytest.approx(stats.ttest_rel(noisy, exact).pvalue)
+    assert test.p < 0.05 < 0.9 < stats.ttest_ind(noisy, exact, equal_var=False).pvalue
+    assert name == "here: mc-cpo, σ = 0.2 vs none, return"
+
+
 def test_satisfaction_must_hold_at_every_level_of_noise():
     ours = {level: row(33.0, [1, 1]) for level in KINDS["sigma"].values()} | {Level(0.1): row(33.0, [1, 0])}
     assert not noise.claimed("here", ours).holds
 
 
+@pytest.mark.slow
 def test_other_methods_are_evaluated_on_request(monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     monkeypatch.setattr(noise, "ENVIRONMENTS", ("tutor-15",))

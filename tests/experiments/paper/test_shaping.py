@@ -1,6 +1,7 @@
 """The shaping table in small: the weights, one training for them all, and what a search over them finds."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_a_weight_scales_the_papers_prices_or_is_lambda():
 def test_all_weights_are_one_training_and_methods_with_shared_weights_another(results, trainings):
     del results
     assert trainings[0] == ["unconstrained"]
-    assert trainings[1] == ["mc-cpo", "mc-cpo-no-frontier"]
+    assert trainings[1] == ["mc-cpo"]
     assert trainings[2] == ["reward-shaped@0.5", "reward-shaped@1", "reward-shaped-gain@5", "reward-shaped-gain@30"]
     assert trainings[3:] == [["mc-cpo"]]
 
@@ -171,3 +172,21 @@ def test_how_far_shaping_is_from_unconstrained_is_measured():
 def test_budgets_are_set_by_kappa():
     with pytest.raises(InputError, match="sets budgets by κ"):
         shaping.produce(Options(budgets={"c2": 1.0}), Session())
+    with pytest.raises(InputError, match="reproduce shaping-25 sets budgets by κ"):
+        shaping.produce_paper_sweep(Options(budgets={"c2": 1.0}), Session())
+
+
+def test_every_lambda_of_the_paper_stands_beside_its_one_row():
+    weights = shaping.PAPER_WEIGHTS["reward-shaped-gain"]
+    assert weights == (0.05, 0.1, 0.2, 0.5, 5.0)
+    ours = {0.9: row(30.0, [1, 1], [9, 9])}
+    swept = {"reward-shaped-gain": {weight: row(34.79 if weight < 1 else 20.0, [1, 1], [9, 9]) for weight in weights}}
+    one = replace(study(ours, {}), environment="tutor-25", swept=swept)
+    (setting,) = shaping._swept(one, Options())
+    assert {name: cells["return"].mean for name, cells in setting.paper.items()} == {
+        f"reward-shaped-gain@{weight:g}": 34.79 for weight in weights
+    }
+    assert setting.verdicts["reward-shaped-gain@5"]["return"].kind == "differs"
+    assert shaping._swept(one, Options(parameters={"eta": 0.1}))[0].paper == {}
+    elsewhere = replace(one, environment="tutor-15")
+    assert shaping._swept(elsewhere, Options())[0].paper == {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mccpo.errors import InputError
-from mccpo.runs.results import Results
+from mccpo.runs.results import Behaviour, Results
 
 CELL = {"mean": 1.0, "std": 0.0, "per_seed": [1.0]}
 CONDUCT = {"concepts": ["a", "b"], "mastery": [[0, 0], [0.5, 0]], "ready": [[1, 0]], "chosen": [[1, 0]]}
@@ -86,3 +88,27 @@ def test_levels_that_differ_in_a_late_digit_are_told_apart() -> None:
     points = [{"kappa": kappa, "infeasible": {"what": "no"}} for kappa in (0.3, 0.30000001)]
     found = Results.parse(table(fronts={"m": points})).unmet
     assert [where for where, _ in found] == ["κ=0.3", "κ=0.30000001"]
+
+
+def test_large_tables_are_packed_and_read_back_to_the_last_digit():
+    draw = np.random.default_rng(0)
+    concepts = tuple(f"c{at}" for at in range(300))
+    tables = [draw.random((rows, 300)) for rows in (41, 40, 40)]
+    behaviour = Behaviour.rounded(concepts, *tables)
+    written = json.loads(json.dumps(behaviour.as_json()))
+    assert set(written["mastery"]) == {"shape", "packed"}
+    read = Behaviour.parse(written, "it")
+    for name in ("mastery", "ready", "chosen"):
+        np.testing.assert_allclose(getattr(read, name), getattr(behaviour, name), atol=1e-12)
+    listed = {**written, "mastery": behaviour.mastery.tolist()}  # as earlier versions wrote it
+    np.testing.assert_array_equal(Behaviour.parse(listed, "it").mastery, behaviour.mastery)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"packed": "!"}, {"packed": "AAAA"}, {"shape": [41, 299]}, {"shape": [41]}, {"shape": "no"}]
+)
+def test_a_damaged_packed_table_is_refused_by_name(damage):
+    tables = [np.zeros((rows, 300)) for rows in (41, 40, 40)]
+    written = Behaviour.rounded(tuple(f"c{at}" for at in range(300)), *tables).as_json()
+    with pytest.raises(InputError, match="it, mastery"):
+        Behaviour.parse({**written, "mastery": {**written["mastery"], **damage}}, "it")

@@ -48,8 +48,8 @@ from mccpo.runs.results import (
 HERE = Path("results.json")
 ROWS = {"mc-cpo": {"return": summarise([1.0, 2.0]), "J_c2": summarise([0.5, 0.25])}}
 UNMET = UnmetBudgets(
-    feasible=False,
-    what="no policy meets c2",
+    feasible=None,
+    what="no policy that was found meets c2",
     fix="raise it",
     conflict=("c2",),
     least={"c2": 0.25},
@@ -58,6 +58,7 @@ UNMET = UnmetBudgets(
     prices={"c2": 1.0},
     policies=6,
     steps=100,
+    nearest="zpdes, whose c2 is 1.5 times its budget",
 )
 MET = UnmetBudgets(feasible=True, what="c2 can be met", fix="train on", scaling=0.9, policies=6, steps=100)
 BEHAVIOUR = Behaviour.rounded(("a", "b"), np.full((3, 2), 1 / 3), np.ones((2, 2)), np.eye(2))
@@ -218,7 +219,7 @@ def test_one_row_per_setting_method_metric_and_seed() -> None:
 def test_a_certificate_is_shown_where_its_part_is() -> None:
     shown = TABLE.with_certificate(CERTIFICATE)
     assert shown is not None
-    assert shown.settings[0].supplement.certificate is CERTIFICATE
+    assert shown.settings[0].supplement.certificates == (CERTIFICATE,)
     assert TABLE.with_certificate(replace(CERTIFICATE, part="t κ=0.7")) is None
     assert replace(TABLE, parts=None).with_certificate(CERTIFICATE) is None
 
@@ -226,10 +227,10 @@ def test_a_certificate_is_shown_where_its_part_is() -> None:
 def test_of_several_settings_the_one_of_the_part_shows_the_certificate() -> None:
     shown = SEVERAL.with_certificate(replace(CERTIFICATE, part="two"))
     assert shown is not None
-    assert [setting.supplement.certificate is not None for setting in shown.settings] == [False, True]
+    assert [bool(setting.supplement.certificates) for setting in shown.settings] == [False, True]
     whole = SEVERAL.with_certificate(replace(CERTIFICATE, part="three"))
     assert whole is not None
-    assert whole.supplement.certificate is not None
+    assert len(whole.supplement.certificates) == 1
     assert replace(SEVERAL, parts={"two": "c"}).with_certificate(replace(CERTIFICATE, part="two")) is None
 
 

@@ -74,6 +74,23 @@ def parse_levels(text: str) -> tuple[Floor, ...]:
     return tuple(parse_floor(f"{name}{sign}{value}") for value in values.split(","))
 
 
+def floor_range(env: Environment[Any], name: str) -> tuple[float, float]:
+    """The least and the most that any episode can have of what a floor is about, as its steps add up."""
+    if name == "mastered":
+        if (graph := env.concept_graph) is None:
+            raise InputError(f"{env.name} does not say how many concepts it has", fix="give it a `concept_graph`")
+        return 0.0, float(len(graph.demand))
+    if name == "engagement":
+        return 0.0, env.reward_bound * env.discounted_horizon
+    length = env.discounted_horizon if name == "learning" else float(env.horizon)
+    return -env.loss_bound * length, env.gain_bound * length
+
+
+def most_of_floor(env: Environment[Any], name: str) -> float:
+    """The most that any episode can have of what a floor is about."""
+    return floor_range(env, name)[1]
+
+
 def check_asked(floors: Iterable[Floor], env: Environment[Any]) -> None:
     """Refuses floors that an environment cannot be held to, and two of one name."""
     names = [floor.name for floor in floors]

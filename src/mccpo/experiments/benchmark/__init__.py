@@ -9,7 +9,7 @@ results.py       what the rows say: cells, hypervolumes, winners
 overall.py       what they say over all environments: interquartile means, profiles
 cell.py          a pair as a run: its table and its policies
 pairs.py         one pair of method and environment in the benchmark's folder
-jobs.py          pairs by several processes at once
+jobs.py          pairs as cells of work, by several processes or on a Ray cluster
 suite.py         all of it, pair by pair, into a folder that can be resumed
 agent_rows.py    measurements of agents of other packages, as a file
 outside.py       these agents, played through the Gymnasium adapter
@@ -18,11 +18,12 @@ The types of what comes out are in `mccpo.runs.benchmark`, which needs no jax.
 """
 
 from mccpo.experiments.benchmark.agent_rows import AgentRow, read_agent_rows, write_agent_rows
+from mccpo.experiments.benchmark.jobs import Workers
 from mccpo.experiments.benchmark.outside import left_out, measure
 from mccpo.experiments.benchmark.overall import ByMethod, over_environments, profiles
 from mccpo.experiments.benchmark.pairs import Benchmark
 from mccpo.experiments.benchmark.protocol import KAPPAS, Protocol
-from mccpo.experiments.benchmark.suite import Workers, run
+from mccpo.experiments.benchmark.suite import run
 from mccpo.experiments.benchmark.suites import FULL, SUITES
 from mccpo.experiments.benchmark.trial import Trial
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mccpo.env import describe_environment
 from mccpo.errors import InputError
-from mccpo.evaluation import summarise
+from mccpo.evaluation import summarise_metrics
 from mccpo.evaluation.policy import metrics_of
 from mccpo.experiments.benchmark.protocol import Protocol
 from mccpo.experiments.benchmark.trial import ANY_KAPPA, Trial
@@ -105,4 +105,4 @@ def _row(problem: Problem, trial: Trial, kappa: float) -> Row:
         for values in trial.values.get(kappa, [])
         if values is not None
     ]
-    return {metric: summarise([values[metric] for values in seeds]) for metric in (seeds[0] if seeds else ())}
+    return summarise_metrics(seeds) if seeds else {}

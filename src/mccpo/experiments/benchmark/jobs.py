@@ -1,33 +1,24 @@
-"""Pairs of a benchmark by several processes at once, each of which does one of them and ends.
+"""Pairs of a benchmark as cells of work, which a crew does: several processes of this machine, or a Ray cluster.
 
-A process of its own costs a start, and buys this: programs compile beside one another, an accelerator that one small
-run cannot fill has others to go on with, and what ends a process (memory, a fault in a library) ends one pair alone.
+Programs then compile beside one another, an accelerator that one small run cannot fill has others to go on with, and
+what ends a process ends one pair alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from mccpo.env import TrainTest, needs_data
 from mccpo.errors import MccpoError
 from mccpo.experiments.benchmark.pairs import Benchmark, is_finished, kept_trial, kind_of, pair_in, problem_in
 from mccpo.experiments.benchmark.rows import folder_of
-from mccpo.experiments.benchmark.trial import Status, Trial, line
-from mccpo.experiments.options import Session
+from mccpo.experiments.benchmark.trial import Status, Trial
+from mccpo.experiments.options import Session, Stage
 from mccpo.runs import RunFolder
+from mccpo.work import Cell, Crew, Ending
 
 GRACE = 60.0  # seconds beyond twice its limit after which a process is ended: it must start, compile and evaluate, too
 
@@ -39,20 +30,25 @@ class Job:
     environment: str
     method: str | None = None
 
-
-class Ending(NamedTuple):
-    """How a job ended. An error is one that the work raised; a crash is the end of its process by anything else."""
-
-    how: Literal["done", "error", "crashed", "timed out"]
-    why: str = ""
+    def __str__(self) -> str:
+        return self.environment if self.method is None else f"{self.environment} {self.method}"
 
 
-def by_processes(
+@dataclass(frozen=True)
+class Workers:
+    """Who does the pairs: a crew, or, where there is none, this process; each has a session that it opens itself."""
+
+    crew: Crew | None = None
+    open_session: Callable[[], Session] = Session
+
+
+def by_crew(
     run_folder: RunFolder,
     benchmark: Benchmark,
     finished: Mapping[str, list[str]],
-    processes: int,
+    crew: Crew,
     open_session: Callable[[], Session],
+    session: Session,
     after_trial: Callable[[Trial], None],
 ) -> dict[Job, Ending]:
     """Has pairs that are not finished in a benchmark's folder done there; gives what did not end well.
@@ -63,29 +59,29 @@ def by_processes(
     """
     asked, opened = _asked(benchmark, finished)
     failed: dict[Job, Ending] = {}
+    told = _Told(session, sum(job.method is not None for job in asked))
 
-    def ended(job: Job, ending: Ending) -> None:
+    def ended(cell: Cell, ending: Ending) -> None:
         run_folder.mark(finished=False)  # so that the time that went by is not lost when all of it is stopped
+        job: Job = cell.arguments[-1]
         if job.method is not None and is_finished(_folder(run_folder.path, job)):
             ending = Ending("done")  # however its process ended after that
-        elif job.method is not None and ending.how == "done":
-            ending = Ending("crashed", "its process ended without a result")
         if ending.how != "done":
             failed[job] = ending
-        if job.method is not None and ending.how != "error":
-            after_trial(_outcome(run_folder.path, benchmark, job, ending))
+        if job.method is not None:
+            told.one_more()
+            if ending.how != "error":
+                after_trial(_outcome(run_folder.path, benchmark, job, ending))
 
-    work = partial(_work, run_folder.path, replace(benchmark, open=_Opening(opened, benchmark.open)), open_session)
     for environment in {job.environment for job in asked}:
         # Here, since processes that try whether they may write would remove it under one another.
         with contextlib.suppress(OSError):  # where it cannot be made, the process says so
             (run_folder.path / "cells" / environment).mkdir(parents=True, exist_ok=True)
-    share_out(asked, processes, work, ended, limit=benchmark.protocol.limit)
+    brought = replace(benchmark, open=_Opening(opened, benchmark.open))
+    crew.do([_cell(run_folder.path.absolute(), brought, open_session, job) for job in asked], ended)
     for job, ending in failed.items():
         if job.method is not None and ending.how == "error":
-            raise MccpoError(
-                f"{job.environment} {job.method}: {ending.why}; what has ended is kept: go on with --resume"
-            )
+            raise MccpoError(f"{job}: {ending.why}; what has ended is kept: go on with --resume")
     return failed
 
 
@@ -104,6 +100,23 @@ def _asked(benchmark: Benchmark, finished: Mapping[str, list[str]]) -> tuple[lis
     return asked, opened
 
 
+def _cell(folder: Path, benchmark: Benchmark, open_session: Callable[[], Session], job: Job) -> Cell:
+    """A job as a cell. A pair waits for what its environment needs first, which may take as long as it takes."""
+    limit = None if job.method is None or benchmark.protocol.limit is None else 2 * benchmark.protocol.limit + GRACE
+    after = () if job.method is None else (str(Job(job.environment)),)
+    return Cell(str(job), f"{__name__}:do_job", (folder, benchmark, open_session, job), after, limit)
+
+
+def do_job(folder: Path, benchmark: Benchmark, open_session: Callable[[], Session], job: Job) -> Path:
+    """What a process does for a job: leaves the anchors of an environment in the folder, or a finished pair."""
+    session = open_session()
+    problem = problem_in(folder, job.environment, benchmark, session)
+    if job.method is None:
+        return folder / "cells" / job.environment
+    pair_in(folder, problem, job.method, benchmark, session)
+    return _folder(folder, job)
+
+
 @dataclass(frozen=True)
 class _Opening:
     """Opens environments in a process; those that were made of logs before are brought along."""
@@ -115,12 +128,19 @@ class _Opening:
         return self.opened[name] if name in self.opened else self.other(name, data)
 
 
-def _work(folder: Path, benchmark: Benchmark, open_session: Callable[[], Session], job: Job) -> None:
-    """What a process does for a job: leaves the anchors of an environment in the folder, or a finished pair."""
-    session = open_session()
-    problem = problem_in(folder, job.environment, benchmark, session)
-    if job.method is not None:
-        pair_in(folder, problem, job.method, benchmark, session)
+class _Told:
+    """Tells how many of the pairs have ended."""
+
+    def __init__(self, session: Session, pairs: int) -> None:
+        self._stage = Stage.of_cells("pairs", pairs)
+        self._session, self._ended = session, 0
+        if pairs:
+            session.begin(self._stage)
+
+    def one_more(self) -> None:
+        self._ended += 1
+        if self._session.progress is not None:
+            self._session.progress(self._stage, self._ended)
 
 
 def _folder(folder: Path, job: Job) -> Path:
@@ -139,119 +159,3 @@ def failed_trial(benchmark: Benchmark, job: Job, ending: Ending) -> Trial:
     assert job.method is not None
     status: Status = "timed out" if ending.how == "timed out" else "crashed"
     return Trial(job.environment, job.method, kind_of(benchmark, job.method), status, ending.why)
-
-
-@dataclass(frozen=True)
-class _Running:
-    """A job, its slot, the process that does it, where that says what it raised, and when it began."""
-
-    job: Job
-    slot: int
-    process: BaseProcess
-    raised: Connection
-    begun: float
-
-    def left(self, limit: float | None) -> float | None:
-        """How many seconds it has left; one that is no pair has as many as it takes."""
-        if limit is None or self.job.method is None:
-            return None
-        return max(0.0, self.begun + 2 * limit + GRACE - time.monotonic())
-
-    def stop(self) -> None:
-        """Ends the process, and waits until it has ended."""
-        self.process.kill()
-        self.process.join()
-
-    def ending(self, limit: float | None) -> Ending:
-        """How it ended, once the process has."""
-        code = self.process.exitcode
-        if not code:
-            return Ending("done")
-        if self.left(limit) == 0 and -code == signal.SIGKILL:
-            return Ending(
-                "timed out", f"stopped after {time.monotonic() - self.begun:.0f} s, not having looked at the time"
-            )
-        with contextlib.suppress(EOFError):  # it raised nothing
-            return Ending("error", str(self.raised.recv()))
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        return Ending("crashed", f"its process {how}")
-
-
-def share_out(
-    jobs: Sequence[Job],
-    slots: int,
-    work: Callable[[Job], None],
-    ended: Callable[[Job, Ending], None],
-    *,
-    limit: float | None = None,
-) -> None:
-    """Does jobs, as many at once as there are slots, in their order as far as they need not wait for one another.
-
-    `work` runs in a process of its own and must be one that can be pickled. `ended` is called here. Where what an
-    environment needs first does not end well, its pairs are left. A pair that is far beyond its `limit` is ended.
-    """
-    waiting, running = list(jobs), list[_Running]()
-    try:
-        while waiting or running:
-            for slot in sorted(set(range(slots)) - {busy.slot for busy in running}):
-                if (job := _next(waiting, running)) is None:
-                    break
-                waiting.remove(job)
-                running.append(_started(work, job, slot, slots))
-            for done in _ended(running, limit):
-                running.remove(done)
-                ending = done.ending(limit)
-                ended(done.job, ending)
-                if done.job.method is None and ending.how != "done":
-                    waiting = [job for job in waiting if job.environment != done.job.environment]
-    finally:  # also when Ctrl-C was pressed
-        for left in running:
-            left.stop()
-
-
-def _ended(running: Sequence[_Running], limit: float | None) -> list[_Running]:
-    """Waits until some have ended, by themselves or because they had their time."""
-    times = [seconds for busy in running if (seconds := busy.left(limit)) is not None]
-    wait([busy.process.sentinel for busy in running], min(times, default=None))
-    for busy in running:
-        if busy.left(limit) == 0:
-            busy.stop()
-    return [busy for busy in running if not busy.process.is_alive()]
-
-
-def _next(waiting: Sequence[Job], running: Sequence[_Running]) -> Job | None:
-    """The first that need not wait: pairs do so for what their environment needs first."""
-    first = {job.environment for job in (*waiting, *(busy.job for busy in running)) if job.method is None}
-    return next((job for job in waiting if job.method is None or job.environment not in first), None)
-
-
-def _started(work: Callable[[Job], None], job: Job, slot: int, slots: int) -> _Running:
-    # Not forked: what jax has running in threads would be cut off in the middle.
-    context = multiprocessing.get_context("spawn")
-    raised, tell = context.Pipe(duplex=False)
-    process = context.Process(target=_begin, args=(work, job, slot, slots, tell), daemon=True)
-    process.start()
-    tell.close()  # the process has its own
-    return _Running(job, slot, process, raised, time.monotonic())
-
-
-def _begin(work: Callable[[Job], None], job: Job, slot: int, slots: int, tell: Connection) -> None:
-    """What a process does: its job, on its share of the cores, for as long as who started it is there."""
-    os.dup2(2, 1)  # what a method prints is not what the command says
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it hears Ctrl-C, too, and ends it
-    if hasattr(os, "sched_setaffinity"):  # not on every system
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, cores[slot::slots] or [cores[slot % len(cores)]])
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        work(job)
-    except (Exception, SystemExit) as error:
-        tell.send(line(f"{type(error).__name__}: {error}"))
-        sys.exit(1)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # it was started by one
-    wait([parent.sentinel])
-    os._exit(1)

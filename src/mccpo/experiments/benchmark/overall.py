@@ -2,20 +2,21 @@
 
 Environments differ in what there is to be had. So a score counts relative to the best on its environment. Else the
 quartiles that an interquartile mean leaves out would be whole environments, the hard and the easy ones, rather than
-seeds of bad and of good luck.
+seeds of bad and of good luck. The best is found anew in every resample of the bootstrap: that it is best is in part
+luck, too.
 
 Results are written after every pair, when most of the rows are as they were: what bootstrapping gave is remembered.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
-from mccpo.evaluation import Estimate, iqm, probability_of_improvement, profile
-from mccpo.evaluation import Profile as ProfileArrays
+from mccpo.evaluation import Estimate, Relative, iqm, probability_of_improvement, profile, relative_to_best
 from mccpo.methods import OURS
 from mccpo.runs.benchmark import Aggregate, Improvement, InterquartileMean, OverallScores, Profile
 
@@ -37,46 +38,63 @@ def over_environments(volumes: ByMethod, kept: ByMethod) -> dict[str, Aggregate]
     MC-CPO beside it, on the very environments and seeds that it has itself.
     """
     everywhere = {environment for scores in volumes.values() for environment in scores}
-    volumes, kept = relative(volumes), relative(kept)
+    of_volumes, of_kept = relative(volumes), relative(kept)
     aggregates = {}
     for method, scores in volumes.items():
         complete = scores.keys() == everywhere
         beside = not complete and method != OURS
-        same = [_same_runs(measure.get(OURS, {}), scores) for measure in (volumes, kept)] if beside else [{}, {}]
+        ours = _beside(method)
         aggregates[method] = Aggregate(
-            scores=_overall_scores(scores, kept.get(method, {})),
+            scores=_overall_scores(of_volumes[method], of_kept.get(method)),
             environments=tuple(scores),
             complete=complete,
             beside_ours=beside,
-            ours=_overall_scores(*same) if same[0] else None,
+            ours=_overall_scores(of_volumes[ours], of_kept.get(ours)) if beside and ours in of_volumes else None,
         )
     return aggregates
 
 
-def relative(scores: ByMethod) -> ByMethod:
-    """Every score over the largest mean that any method has on its environment; 0 where that mean is 0."""
-    best: dict[str, float] = {}
-    for environments in scores.values():
-        for environment, seeds in environments.items():
-            best[environment] = max(best.get(environment, 0.0), float(np.mean(list(seeds.values()))))
+def relative(scores: ByMethod) -> dict[str, Relative]:
+    """Every score over the largest mean that any method has on its environment, with resamples of both.
 
-    def share(score: float, environment: str) -> float:
-        return score / best[environment] if best[environment] else 0.0
-
-    return {
-        method: {
-            environment: {seed: share(score, environment) for seed, score in seeds.items()}
-            for environment, seeds in environments.items()
-        }
+    Our scores on the environments and seeds of each other method stand beside them.
+    """
+    frozen = tuple(
+        (method, tuple((environment, tuple(seeds.items())) for environment, seeds in environments.items()))
         for method, environments in scores.items()
-    }
+    )
+    return _relative(frozen)
+
+
+_Frozen = tuple[tuple[str, tuple[tuple[str, tuple[tuple[int, float], ...]], ...]], ...]
+"""Scores by method, environment and seed, as a key."""
+
+
+@lru_cache(maxsize=4)
+def _relative(frozen: _Frozen) -> dict[str, Relative]:
+    scores = {method: {place: dict(seeds) for place, seeds in environments} for method, environments in frozen}
+    same = {method: _same_runs(scores.get(OURS, {}), theirs) for method, theirs in scores.items() if method != OURS}
+    return relative_to_best(
+        {method: _values(environments) for method, environments in scores.items()},
+        {_beside(method): _values(environments) for method, environments in same.items() if environments},
+    )
+
+
+def _beside(method: str) -> str:
+    """The name that MC-CPO goes by on the environments and seeds of another method."""
+    return f"{OURS} beside {method}"
+
+
+def _values(environments: Scores) -> dict[str, list[float]]:
+    return {environment: list(seeds.values()) for environment, seeds in environments.items()}
 
 
 def profiles(volumes: ByMethod) -> dict[str, Profile]:
     """How often a seed of each method dominates more than τ, of what the best on its environment does."""
+    scored = relative(volumes)
     return {
-        method: Profile(*(tuple(part.tolist()) for part in _profile(_runs(scores, list(scores)))))
-        for method, scores in relative(volumes).items()
+        method: Profile(*(tuple(part.tolist()) for part in profile(scored[method], TAUS.tolist())))
+        for method in volumes
     }
 
 
@@ -92,14 +110,14 @@ def improvement(volumes: ByMethod, ours: str) -> dict[str, Improvement]:
     return improvements
 
 
-def _overall_scores(volumes: Scores, kept: Scores) -> OverallScores:
+def _overall_scores(volumes: Relative, kept: Relative | None) -> OverallScores:
     """The interquartile means of a method; older results do not know what it kept."""
-    return OverallScores(_interquartile_mean(volumes), _interquartile_mean(kept) if kept else None)
+    return OverallScores(_interquartile_mean(volumes), None if kept is None else _interquartile_mean(kept))
 
 
-def _interquartile_mean(scores: Scores) -> InterquartileMean:
-    value, low, high = _iqm(_runs(scores, list(scores)))
-    return InterquartileMean(value, (low, high))
+def _interquartile_mean(scores: Relative) -> InterquartileMean:
+    value, low, high = iqm(scores)
+    return InterquartileMean(value, None if math.isnan(low) else (low, high))
 
 
 def _same_runs(ours: Scores, theirs: Scores) -> Scores:
@@ -115,16 +133,6 @@ def _runs(scores: Scores, environments: Sequence[str]) -> _Runs:
     """Seeds × environments; of an agent with more seeds on one environment than on another, the first of each."""
     runs = min(len(scores[environment]) for environment in environments)
     return tuple(zip(*(list(scores[environment].values())[:runs] for environment in environments), strict=True))
-
-
-@cache
-def _iqm(runs: _Runs) -> Estimate:
-    return iqm(np.array(runs))
-
-
-@cache
-def _profile(runs: _Runs) -> ProfileArrays:
-    return profile(np.array(runs), TAUS.tolist())
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from mccpo.evaluation import Summary, hypervolume, summarise
+from mccpo.evaluation import Summary, hypervolume, summarise_metric
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import Infeasible, Optimum
 from mccpo.experiments.benchmark.overall import ByMethod, improvement, over_environments, profiles
@@ -226,7 +226,7 @@ def _summaries(rows: Sequence[Row]) -> dict[str, Summary]:
     for metric in seeds[0] if seeds else ():
         values = [value for metrics in seeds if (value := metrics.get(metric)) is not None]
         if values:
-            summaries[metric] = _summary(tuple(values))
+            summaries[metric] = _summary(metric, tuple(values))
     return summaries
 
 
@@ -259,13 +259,13 @@ def _best_on(method: str, best: Mapping[str, Winners]) -> tuple[str, ...]:
 
 
 @cache
-def _summary(seeds: tuple[float, ...]) -> Summary:
-    return summarise(seeds)
+def _summary(metric: str, seeds: tuple[float, ...]) -> Summary:
+    return summarise_metric(metric, seeds)
 
 
 def _by_environment(scores: ByMethod) -> dict[str, dict[str, Summary]]:
     summaries: dict[str, dict[str, Summary]] = {}
     for method, environments in scores.items():
         for environment, seeds in environments.items():
-            summaries.setdefault(environment, {})[method] = _summary(tuple(seeds.values()))
+            summaries.setdefault(environment, {})[method] = _summary("", tuple(seeds.values()))
     return summaries

@@ -23,11 +23,11 @@ from mccpo.env import needs_data
 from mccpo.errors import InputError, MccpoError
 from mccpo.experiments.benchmark import outside as agents
 from mccpo.experiments.benchmark.agent_rows import AgentRow, read_agent_rows, write_agent_rows
-from mccpo.experiments.benchmark.jobs import Ending, Job, by_processes, failed_trial
+from mccpo.experiments.benchmark.jobs import Job, Workers, by_crew, failed_trial
 from mccpo.experiments.benchmark.pairs import Benchmark, kind_of, pair_in, problem_in
 from mccpo.experiments.benchmark.results import findings_of, problem_record, unseen_of
 from mccpo.experiments.benchmark.rows import rows_not_run, rows_of, unseen_rows
-from mccpo.experiments.benchmark.trial import Trial, line
+from mccpo.experiments.benchmark.trial import Trial
 from mccpo.experiments.options import Session
 from mccpo.experiments.prepare.environments import data_folder
 from mccpo.experiments.problem import Problem
@@ -47,6 +47,7 @@ from mccpo.runs.benchmark import (
     write_results,
     write_rows,
 )
+from mccpo.work import Ending, line
 
 _OUTSIDE = "outside.parquet"
 
@@ -110,14 +111,6 @@ class _SoFar:
         write_results(folder, results)
 
 
-@dataclass(frozen=True)
-class Workers:
-    """How the pairs are shared: by how many processes, each with a session that `open_session` opens there."""
-
-    jobs: int = 1
-    open_session: Callable[[], Session] = Session
-
-
 def run(
     folder: Path,
     benchmark: Benchmark,
@@ -130,7 +123,7 @@ def run(
 ) -> BenchmarkResults:
     """Runs every pair that the folder does not hold yet, and gives the results; calls `after_trial` as each pair ends.
 
-    With `workers` of several jobs, as many processes share the pairs. `outside` are measurements of agents from
+    With `workers` that are a crew, its processes share the pairs. `outside` are measurements of agents from
     elsewhere (`mccpo.experiments.benchmark.outside`), which join the table. Where a folder is resumed, pairs that are
     finished there stay in the results, whichever methods are asked for now.
     """
@@ -157,9 +150,9 @@ def _run(
 ) -> BenchmarkResults:
     """All pairs, in a folder that is this call's own for the time."""
     folder, failed, so_far = run_folder.path, dict[Job, Ending](), _SoFar(benchmark)
-    shared = workers.jobs > 1
-    if shared:
-        failed = by_processes(run_folder, benchmark, finished, workers.jobs, workers.open_session, after_trial)
+    shared = workers.crew is not None
+    if workers.crew is not None:
+        failed = by_crew(run_folder, benchmark, finished, workers.crew, workers.open_session, session, after_trial)
     for environment in dict.fromkeys((*benchmark.environments, *finished)):
         asked = benchmark.methods if environment in benchmark.environments else ()
         done = finished.get(environment, ())

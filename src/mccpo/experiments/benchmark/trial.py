@@ -35,6 +35,7 @@ from mccpo.methods import (
     Variant,
     train_variants,
 )
+from mccpo.work import line
 
 Status = Literal["done", "crashed", "diverged", "timed out", "does not apply"]
 DIVERGED = "a policy is not made of finite numbers"
@@ -256,6 +257,7 @@ class _Learning:
 
     def _train(self, variants: Sequence[Variant], plan: NeuralPlan, what: str) -> tuple[NeuralRuns, float]:
         """Trains variants, and gives the seconds that all took together."""
+        plan = variants[0].learner.plan(plan)
         label = f"{self._problem.name} {self._entry.name} {what}"
         stage = Stage(label, plan.points, len(variants) * plan.seeds * ITERATIONS * plan.sizes.steps)
         tell = self._session.after_point(stage, lambda _: Curves(np.zeros(0, int), {}, unit="steps"))
@@ -303,9 +305,3 @@ def _by_kappa(values: Mapping[float, BySeed]) -> dict[str, list[dict[str, Any] |
 
 def _from_kappa(told: Mapping[str, Any]) -> dict[float, BySeed]:
     return {float(kappa): [None if one is None else Values(**one) for one in seeds] for kappa, seeds in told.items()}
-
-
-def line(text: str) -> str:
-    """A message in one line of a bearable length."""
-    words = " ".join(text.split())
-    return words if len(words) <= 200 else f"{words[:199]}…"

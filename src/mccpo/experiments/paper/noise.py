@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mccpo.env import Constraints, Estimated, make
 from mccpo.env.tutor import Tutoring
 from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Welch, welch
+from mccpo.evaluation import Curves, Difference, paired
 from mccpo.evaluation.policy import TOLERANCE
 from mccpo.experiments import measuring
 from mccpo.experiments.options import Options, Session, kappa_text
@@ -50,8 +50,9 @@ ENVIRONMENT = (
     "on top of it."
 )
 NOTE_COUNTS = (
-    "Unready steps are counted by K itself, true violations by what the learner has in truth mastered: the same in "
-    "tutor-15, where K is the truth, and not in tutor-15-bkt, where the gate lets some through even without errors."
+    "A lesson is unready by the gate where K itself says so, and unready in truth where the learner has not in truth "
+    "mastered every prerequisite. Both are the same in tutor-15, where K is the truth. They differ in tutor-15-bkt, "
+    "where the gate lets some unready lessons through even without errors."
 )
 NOTE_PAIRED = (
     "The policies were trained without errors, and all levels are judged with the same random numbers, so that rows "
@@ -93,7 +94,7 @@ class Part(NamedTuple):
     curves: Curves
     gates: tuple[CalibratedGate, ...]
     claim: NoiseClaim | None
-    tests: dict[str, Welch]
+    tests: dict[str, Difference]
     answers: tuple[str, ...]
 
 
@@ -140,7 +141,7 @@ def _part(problem: Problem, environment: str, kappa: float, methods: Sequence[st
     claim, tests, said = None, {}, []
     if OURS in rows[Level()]:
         ours = {level: row[OURS] for level, row in rows.items()}
-        claim, tests = claimed(name, ours), _tests(name, ours)
+        claim, tests = claimed(name, ours), paired_tests(name, ours)
         slack = met(ours[Level(WORST)], problem.budgets(PAPER_KAPPA, {}), TOLERANCE)
         said = [answer(claim, ours, slack), remedies(ours), others(ours)]
     said += [calibrating.kept_sentence(gates)] if gates else []
@@ -205,9 +206,10 @@ def _kinds(rows: Mapping[Level, Rows]) -> NoiseKinds:
     }
 
 
-def _tests(part: str, ours: Mapping[Level, Row]) -> dict[str, Welch]:
+def paired_tests(part: str, ours: Mapping[Level, Row]) -> dict[str, Difference]:
+    """Whether noise changes the return, policy by policy: all levels judge the same ones by the same random numbers."""
     noisy, exact = (ours[level]["return"].per_seed for level in (Level(WORST), Level()))
-    return {f"{part}: mc-cpo, σ = {WORST:g} vs none, return": welch(noisy, exact)} if len(exact) > 1 else {}
+    return {f"{part}: mc-cpo, σ = {WORST:g} vs none, return": paired(noisy, exact)} if len(exact) > 1 else {}
 
 
 def claimed(part: str, ours: Mapping[Level, Row]) -> NoiseClaim:

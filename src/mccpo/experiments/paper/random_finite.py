@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mccpo.env import RandomFinite, make
 from mccpo.errors import InputError
-from mccpo.evaluation import Summary, summarise
+from mccpo.evaluation import Summary, summarise, summarise_metric
 from mccpo.experiments.finite import Outcome, run
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.problem import BudgetedProblem, pose_finite
@@ -23,7 +25,7 @@ BINDING = 1e-6  # a multiplier above this means that the budget binds
 NOTE = (
     "Instances are taken in order from number 100 (the learner's step sizes were chosen on lower ones), leaving out "
     "those where the exact solution says that some budget does not bind. Means are over all runs: every instance with "
-    "every seed."
+    "every seed; intervals take the instances as the unit."
 )
 
 
@@ -89,7 +91,13 @@ def _row(tasks: dict[int, BudgetedProblem], outcomes: dict[int, Outcome], method
                 values[f"error_{name}"] = np.abs(row[f"lambda_{name}"] / price - 1)
         for metric, seeds in values.items():
             cells.setdefault(metric, []).append(seeds)
-    return {metric: summarise(np.concatenate(seeds)) for metric, seeds in cells.items()}
+    return {metric: _over_instances(metric, seeds) for metric, seeds in cells.items()}
+
+
+def _over_instances(metric: str, cells: list[np.ndarray]) -> Summary:
+    """A metric over all runs. Its interval takes instances as the unit: the runs of one are alike."""
+    means = summarise([float(seeds.mean()) for seeds in cells])
+    return replace(summarise_metric(metric, np.concatenate(cells)), ci=means.ci)
 
 
 def _details(task: BudgetedProblem, outcome: Outcome) -> Instance:

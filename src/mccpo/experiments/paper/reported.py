@@ -41,6 +41,11 @@ def rows(table: str) -> Rows:
     }
 
 
+def fitted(table: str) -> dict[str, tuple[str, ...]]:
+    """The paper's numbers that our environment's own were worked out from, by method; all others are predictions."""
+    return {method: tuple(metrics) for method, metrics in tables()[table].get("fitted", {}).items()}
+
+
 def prevalence(table: str) -> dict[str, float] | None:
     """How often the paper found answers that are right and bring no gain in the data of a table: events and share."""
     printed = tables().get(table, {}).get("prevalence")
@@ -64,6 +69,6 @@ def _name(table: str, method: str, metric: str) -> str:
 
 
 def _reported(cell: Any) -> Reported:
-    mean, std = cell if isinstance(cell, list) else (cell, Decimal(0))
+    mean, std = cell if isinstance(cell, list) else (cell, None)
     exponent = mean.as_tuple().exponent
-    return Reported(float(mean), float(std), 10.0 ** int(exponent))
+    return Reported(float(mean), None if std is None else float(std), 10.0 ** int(exponent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mccpo.env import Gate, make
 from mccpo.errors import InputError
-from mccpo.evaluation import Curves, Welch
+from mccpo.evaluation import Curves, Difference
 from mccpo.experiments.finite import aims, tests
 from mccpo.experiments.options import Options, Session
 from mccpo.experiments.paper import reported as paper
@@ -22,7 +22,7 @@ def produce(options: Options, session: Session) -> Produced:
     if "R" in options.parameters:
         raise InputError("reward-gap sets R itself", fix="run `mccpo reproduce gate --set R=…` for one R")
     settings: list[Setting] = []
-    between: dict[str, Welch] = {}
+    between: dict[str, Difference] = {}
     curves: dict[str, Curves] = {}
     for R in REWARDS:
         name = f"R={R}"

@@ -18,7 +18,15 @@ from mccpo.experiments.finite import tests
 from mccpo.experiments.options import Options, Session, kappa_text
 from mccpo.experiments.paper import reported as paper
 from mccpo.experiments.problem import ANCHOR, Problem, pose_neural
-from mccpo.experiments.table import NOTE_EVALUATED, Produced, beside_paper, description, met, neural_protocol
+from mccpo.experiments.table import (
+    NOTE_EVALUATED,
+    NOTE_FITTED,
+    Produced,
+    beside_paper,
+    description,
+    met,
+    neural_protocol,
+)
 from mccpo.experiments.tables import register_table
 from mccpo.experiments.training import Trained
 from mccpo.methods import MethodSpec, method_spec
@@ -26,13 +34,20 @@ from mccpo.runs.results import FrontPoint, Fronts, Results, Row, Rows, Search, S
 
 ENVIRONMENTS = ("tutor-15", "tutor-15-bkt")
 KAPPAS = (0.9, 0.7, 0.5)
-METHODS = ("unconstrained", "reward-shaped", "reward-shaped-gain", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
+METHODS = ("unconstrained", "reward-shaped", "reward-shaped-gain", "post-hoc", "mc-cpo")
 
 # Multiples of the paper's prices, and λ. Both are dense where the tutor's behaviour turns over, which is a narrow
 # range; the λ below that are the paper's.
 WEIGHTS = {
     "reward-shaped": (0.1, 0.3, 0.35, 0.4, 0.5, 1.0, 2.0, 4.0),
     "reward-shaped-gain": (0.05, 0.5, 3.0, 4.0, 4.5, 5.0, 10.0, 30.0),
+}
+
+# The paper's own sweep: with 25 concepts, by + λ·ΔK alone.
+PAPER_SWEEP = "tutor-25"
+PAPER_WEIGHTS = {
+    "reward-shaped": (1.0,),
+    "reward-shaped-gain": tuple(float(weight) for weight in paper.tables()["tutor-25"]["protocol"]["shaping_sweep"]),
 }
 
 OURS = "mc-cpo"
@@ -46,6 +61,10 @@ NOTE_FORMS = (
 )
 NOTE_PAPER = (
     "In the paper, shaped and post-hoc policies agree with the unconstrained one to four digits, at every weight."
+)
+NOTE_SWEEP = (
+    "The λ are those that the paper tries, beside its one row for all of them. r + λ·ΔK adds λ times what "
+    "one step gains, at most λ·η: small λ change nothing, as the paper says, and its largest does."
 )
 WITHOUT_TUNING = (
     "What a weight gives is known once it is trained, for these budgets and this tutor only; MC-CPO takes the budgets "
@@ -84,23 +103,35 @@ class Study:
 @register_table("shaping")
 def produce(options: Options, session: Session) -> Produced:
     """Trains every method and weight on each environment, and MC-CPO at every κ."""
+    return _produce("shaping", ENVIRONMENTS, options, session)
+
+
+@register_table("shaping-25")
+def produce_paper_sweep(options: Options, session: Session) -> Produced:
+    """Trains every method, and shaping at the paper's own λ, with 25 concepts."""
+    own = replace(options, kappa=options.kappa or KAPPAS[:1])
+    return _produce("shaping-25", (PAPER_SWEEP,), own, session)
+
+
+def _produce(table: str, environments: tuple[str, ...], options: Options, session: Session) -> Produced:
     if options.budgets:
-        raise InputError("reproduce shaping sets budgets by κ", fix="run `mccpo compare ENVIRONMENT --budget …`")
-    studies = [_study(environment, options, session) for environment in ENVIRONMENTS]
+        raise InputError(f"reproduce {table} sets budgets by κ", fix="run `mccpo compare ENVIRONMENT --budget …`")
+    studies = [_study(environment, options, session) for environment in environments]
     searches = [search(study) for study in studies]
     all_searches = tuple(one for by_kappa in searches for one in by_kappa)
     answers = [answer(study, by_kappa) for study, by_kappa in zip(studies, searches, strict=True) if by_kappa]
     differences = [note for study in studies for note in apart(study)]
-    swept = [setting for study in studies for setting in _swept(study)]
+    swept = [setting for study in studies for setting in _swept(study, options)]
     plan, env = studies[0].problem.training, studies[0].problem.env
+    sweep = (NOTE_SWEEP,) if PAPER_SWEEP in environments else ()
     results = Results(
-        table="shaping",
+        table=table,
         title="Shaping: prices in the reward against budgets",
         settings=(*(_named(study, options) for study in studies), *swept),
         protocol=neural_protocol(plan, kappa=list(studies[0].budgets), gamma=env.gamma, horizon=env.horizon),
         environment=description(env),
         tests={f"{study.environment}: {pair}": test for study in studies for pair, test in tests(study.rows).items()},
-        notes=(NOTE_EVALUATED, NOTE_FORMS, NOTE_PAPER, *differences, *answers),
+        notes=(NOTE_EVALUATED, NOTE_FITTED, NOTE_FORMS, NOTE_PAPER, *sweep, *differences, *answers),
         finding=finding(all_searches, plan.seeds) if answers else "",
         parts={part: shown for study in studies for part, shown in study.parts.items()},
         tradeoff=TradeOff(fronts(studies[0])),
@@ -129,7 +160,8 @@ def _study(environment: str, options: Options, session: Session) -> Study:
     problem = pose_neural(make(environment, **options.parameters), options, session)
     budgets = {kappa: problem.budgets(kappa, {}) for kappa in options.kappa or KAPPAS}
     names = options.methods_or(METHODS)
-    forms = {form: {weight: weigh(form, weight) for weight in WEIGHTS[form]} for form in WEIGHTS if form in names}
+    weights = PAPER_WEIGHTS if environment == PAPER_SWEEP else WEIGHTS
+    forms = {form: {weight: weigh(form, weight) for weight in weights[form]} for form in weights if form in names}
     learners = [method_spec(name) for name in names if name not in forms]
     learners += [spec for weights in forms.values() for spec in weights.values()]
     first, *further = budgets
@@ -158,17 +190,26 @@ def _named(study: Study, options: Options) -> Setting:
     # The paper's baselines see no budget, so that its κ = 1.02 is no obstacle; its MC-CPO does.
     known = paper.rows(study.environment) if study.environment in paper.tables() and not options.parameters else {}
     known = {method: cells for method, cells in known.items() if not method_spec(method).constrained}
-    setting = beside_paper(study.title, study.first_budgets, study.rows, known)
+    fitted = paper.fitted(study.environment) if known else {}
+    setting = beside_paper(study.title, study.first_budgets, study.rows, known, fitted=fitted)
     return replace(setting, tradeoff=TradeOff(fronts(study)))
 
 
-def _swept(study: Study) -> list[Setting]:
-    """Each form by weight, beside MC-CPO."""
+def _swept(study: Study, options: Options) -> list[Setting]:
+    """Each form by weight, beside MC-CPO; the paper has one row for all λ of its own sweep."""
     ours = {name: row for name, row in study.rows.items() if name == OURS}
     by_form = {
         form: {_name(form, weight): row for weight, row in rows.items()} | ours for form, rows in study.swept.items()
     }
-    return [Setting(f"{study.title}, {form}", study.first_budgets, rows) for form, rows in by_form.items()]
+    papers = study.environment == PAPER_SWEEP and not options.parameters and next(iter(study.budgets)) == KAPPAS[0]
+    stated = paper.rows(PAPER_SWEEP)["reward-shaped"] if papers else {}
+    known = {_name("reward-shaped-gain", weight): stated for weight in PAPER_WEIGHTS["reward-shaped-gain"] if stated}
+    return [
+        beside_paper(
+            f"{study.title}, {form}", study.first_budgets, rows, {name: known[name] for name in rows if name in known}
+        )
+        for form, rows in by_form.items()
+    ]
 
 
 def fronts(study: Study) -> Fronts:

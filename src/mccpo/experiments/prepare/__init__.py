@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mccpo.experiments.prepare.build import prepare
+    from mccpo.experiments.prepare.calibration import ConceptCalibration
     from mccpo.experiments.prepare.checks import refuse_no_edges
     from mccpo.experiments.prepare.datasets import DATASETS, Dataset, retained
     from mccpo.experiments.prepare.document import LogOrigin, PreparedDocument
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DATASETS",
     "DOCUMENT",
+    "ConceptCalibration",
     "Dataset",
     "LogOrigin",
     "PrepareOptions",
@@ -27,6 +29,7 @@ __all__ = [
 
 # Looked up on first use: all of it needs polars, which experiments without logs do without.
 _HOMES = {
+    "ConceptCalibration": "calibration",
     "DATASETS": "datasets",
     "DOCUMENT": "prepared",
     "Dataset": "datasets",

@@ -36,6 +36,7 @@ class ConceptCalibration(NamedTuple):
     - `said`, `right`: the share that the model said would be right, and the share that was.
     - `halvings`: how often the odds that the gate counts on were halved.
     - `borne_out`: whether chance explains what is missing, at the gate as it is now.
+    - `error`: the standard error of the difference between the two shares, learners counted and not answers.
     """
 
     concept: str
@@ -45,6 +46,7 @@ class ConceptCalibration(NamedTuple):
     right: float
     halvings: int
     borne_out: bool
+    error: float = 0.0
 
 
 class GateCalibration(NamedTuple):
@@ -158,4 +160,5 @@ def _judged(concept: str, answers: HeldOutAnswers, enough: float, halvings: int)
         right=float(opened.correct.mean()),
         halvings=halvings,
         borne_out=bool(surplus.sum() >= CONTRADICTED * spread),
+        error=spread / len(opened.correct),
     )

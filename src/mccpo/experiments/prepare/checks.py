@@ -7,7 +7,7 @@ matter of degree; θ and γ can still be set when the environment is used. A war
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from mccpo.experiments.prepare.calibration import GateCalibration
 from mccpo.experiments.prepare.events import alike_names, concepts_in
 from mccpo.experiments.prepare.gate_reach import GateReach
 from mccpo.experiments.prepare.held_out import HeldOutLosses
+from mccpo.experiments.prepare.judges import JudgeReport
 from mccpo.experiments.prepare.learners import POOLED_WITH
 
 LEAST_SHARE, GOOD_SHARE = 0.1, 0.5
@@ -140,7 +141,7 @@ def environment_warnings(
             f"{learners} learners make both environments, so a concept's numbers come more from the mean over "
             "concepts than from its own answers; lower --minimum, or give more logs"
         )
-    yield from _gate_warnings(reach)
+    yield from gate_warnings(reach)
     if calibration is not None and not calibration.answers:
         yield (
             "no concept is called mastered of enough held-out learners to tell whether the gate is right; give more "
@@ -152,19 +153,26 @@ def environment_warnings(
             f"{calibration.contradicted[0]!r}, held-out learners answer fewer right than the model says; check what is "
             "taught under that name"
         )
-    for model, loss in (("knowledge tracing", losses.tutor), ("the judge's model", losses.judge)):
-        # A warning, not a refusal: of few learners this may be chance, and of many a constant may be the truth.
-        if loss.log_loss >= loss.constant:
-            yield (
-                f"{model} predicts held-out learners no better than a constant (log-loss {loss.log_loss:.3f}, constant "
-                f"{loss.constant:.3f}); give more logs, or concepts that answers depend on"
-            )
+    # A warning, not a refusal: of few learners this may be chance, and of many a constant may be the truth.
+    if not losses.tutor.beats_constant:
+        yield (
+            "knowledge tracing predicts held-out learners no better than a constant (log-loss "
+            f"{losses.tutor.log_loss:.3f}, constant {losses.tutor.constant:.3f}); give more logs, or concepts that "
+            "answers depend on"
+        )
     if reach.horizon > _most_steps(gamma):
         yield (
             f"the horizon is {reach.horizon}, but with the discount {gamma:g} an episode counts for little after "
             f"{round(1 / (1 - gamma))} steps, and the last step for {gamma**reach.horizon:.1%} of the first; give "
             f"--horizon {_most_steps(gamma)} or less, or train with --set gamma={_fitting_discount(reach.horizon)}"
         )
+
+
+def refusals(judges: Sequence[JudgeReport]) -> Iterator[str]:
+    """The judges whose models are no better than a constant, and that do not judge for that."""
+    for judge in judges:
+        if judge.refused is not None and judge.held_out is not None:
+            yield f"{judge.file} ({judge.kind}) does not judge: {judge.refused}; give more logs"
 
 
 def judge_warnings(judge: PreparedJudge) -> Iterator[str]:
@@ -180,7 +188,8 @@ def judge_warnings(judge: PreparedJudge) -> Iterator[str]:
         )
 
 
-def _gate_warnings(reach: GateReach) -> Iterator[str]:
+def gate_warnings(reach: GateReach) -> Iterator[str]:
+    """What is doubtful about a gate: that it locks next to nothing, or opens late."""
     # Warnings, not refusals: an estimate falls with wrong answers, and θ can be set anew when the environment is used.
     if reach.locked < LEAST_LOCKED * reach.concepts:
         yield (

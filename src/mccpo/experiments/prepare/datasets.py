@@ -21,11 +21,11 @@ from mccpo.errors import InputError
 from mccpo.experiments.prepare.build import prepare
 from mccpo.experiments.prepare.document import LogOrigin
 from mccpo.experiments.prepare.engagement import first_answers
-from mccpo.experiments.prepare.learners import FitModels, LearnerModels, as_learners, halves
+from mccpo.experiments.prepare.learners import FitModels, LearnerModels, as_learners, halves, without_clock
 from mccpo.experiments.prepare.options import PrepareOptions
 from mccpo.experiments.prepare.prepared import Prepared
 from mccpo.logs import BETWEEN_CONCEPTS, Logs, ReadOptions, load, responses_by_concept
-from mccpo.mastery import BKT, PFA, Responses
+from mccpo.mastery import BKT, PFA, BestLR, Responses, Weights
 from mccpo.mastery.fitting import FitSettings, fit
 from mccpo.mastery.tables import responses_of
 
@@ -130,10 +130,14 @@ def _from_samples(sequences: Responses) -> FitModels:
         sure = np.clip(first[1], _LEAST_CHANCE, 1 - _LEAST_CHANCE)
         success, failure = (np.full(len(sure), float(values[-1])) for values in (factors.success, factors.failure))
         learn, guess, slip = (float(values[-1]) for values in (tracing.learn, tracing.guess, tracing.slip))
+        logit = np.log(sure / (1 - sure))
+        # A network that reads named exercises in order cannot be had: no sample has both.
         return LearnerModels(
             _started(tracing, first[0], ours.concepts),
-            PFA(np.log(sure / (1 - sure)), success, failure, factors.decay, ours.concepts),
+            PFA(logit, success, failure, factors.decay, ours.concepts),
             _started(others, first[1], theirs.concepts),
+            _practised(halves(sequences, settings.seed)[1], logit, theirs.concepts, settings),
+            None,
             SamplesReport(learn, guess, slip, factors.decay),
         )
 
@@ -146,6 +150,15 @@ def _started(pace: BKT, first: np.ndarray, concepts: tuple[str, ...]) -> BKT:
     known = np.clip((first - guess) / (1 - slip - guess), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
     learnt, guessed, slipped = (np.full(len(first), value) for value in (learn, guess, slip))
     return BKT(known, learnt, guessed, slipped, concepts)
+
+
+def _practised(sequences: Responses, logit: np.ndarray, concepts: tuple[str, ...], settings: FitSettings) -> BestLR:
+    """Best-LR with what practice adds as the sequences have it, and the ease of each exercise by its first answers."""
+    model = fit("best-lr", without_clock(sequences)._replace(item=None, items=()), settings).model
+    assert isinstance(model, BestLR)
+    own = np.zeros((len(concepts) + 1, len(BestLR.OWN)))
+    own[:-1, 0] = logit[: len(concepts)] - model.weights.shared[0]
+    return BestLR(Weights(model.weights.shared, own, np.zeros(1), concepts, ()))
 
 
 def _filled(chance: Any) -> Any:

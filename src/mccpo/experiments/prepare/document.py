@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from mccpo.env import Group
+from mccpo.experiments.prepare.agreement import NOT_COMPARED, Agreement
 from mccpo.experiments.prepare.calibration import GateCalibration
 from mccpo.experiments.prepare.engagement import Engagement
 from mccpo.experiments.prepare.held_out import HeldOutLosses
+from mccpo.experiments.prepare.judges import JudgeReport
 from mccpo.experiments.prepare.learners import ModelsReport
 from mccpo.experiments.prepare.options import PrepareOptions
+from mccpo.experiments.prepare.training_learners import EnsembleKind, ModelChoice
 from mccpo.logs import RowAccount
 
 FORMAT = "mccpo-prepared/1"
@@ -93,6 +96,10 @@ class PreparedDocument:
     - `tutor_engagement`, `judge_engagement`: the fits of engagement to their events.
     - `models`: how the fits of the models of learners went.
     - `held_out`: how each of them predicts the learners of the other.
+    - `choice`: which model the learners to train with are of.
+    - `ensemble`: where they are drawn from several kinds, how many of them are of each.
+    - `agreement`: how far the kinds of learners agree on what simple rules bring about, where that was tried.
+    - `judges`: the kinds of learners to judge by, and which of them are refused.
     - `calibration`: what held-out learners say of the gate; None where θ opens it, or the logs do not tell.
     - `warnings`: what is doubtful, a line each: what, then what to do.
     """
@@ -110,6 +117,10 @@ class PreparedDocument:
     demand: DemandSummary
     models: ModelsReport
     held_out: HeldOutLosses
+    choice: ModelChoice
+    judges: tuple[JudgeReport, ...]
+    ensemble: Mapping[str, EnsembleKind] = field(default_factory=dict)
+    agreement: Agreement = NOT_COMPARED
     calibration: GateCalibration | None = None
     warnings: tuple[str, ...] = ()
 
@@ -130,6 +141,10 @@ class PreparedDocument:
             "demand": self.demand.as_json(),
             "fits": self.models.as_json(),
             "held out": self.held_out.as_json(),
+            "model": self.choice.as_json(),
+            "ensemble": {name: kind.as_json() for name, kind in self.ensemble.items()},
+            "agreement": self.agreement.as_json(),
+            "judges": [judge.as_json() for judge in self.judges],
             "gate": None if self.calibration is None else self.calibration.as_json(),
             "warnings": list(self.warnings),
         }

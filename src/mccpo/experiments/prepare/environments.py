@@ -81,4 +81,6 @@ def _prepared(dataset: str, data: Path) -> PreparedTutor:
         return env
     from mccpo.experiments.prepare.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
 
-    return DATASETS[dataset](data, PREPARED_SEED).prepared.tutor
+    tutor = DATASETS[dataset](data, PREPARED_SEED).prepared.tutor
+    assert isinstance(tutor, PreparedTutor)  # data sets are prepared with learners by knowledge tracing
+    return tutor

@@ -85,5 +85,7 @@ def _first_opening(
     """
     if ready.all():
         return 0.0
-    waiting = np.append(np.where(ready, lessons, np.inf), 0.0)  # the last is the padding
-    return float(waiting[curriculum.prerequisites.sparse].sum(axis=1)[~ready].min())
+    before, after = curriculum.prerequisites.edges.T
+    waiting = np.zeros(len(curriculum))
+    np.add.at(waiting, after, np.where(ready, lessons, np.inf)[before])
+    return float(waiting[~ready].min())

@@ -13,11 +13,14 @@ from jaxtyping import Float, Int
 from mccpo.env import Group
 from mccpo.errors import InputError
 from mccpo.logs import GROUP
-from mccpo.mastery import BKT, PFA, Responses, codes
-from mccpo.mastery.fitting import FitReport, FitSettings, fit
+from mccpo.mastery import BKT, PFA, BestLR, Recurrent, Responses, codes
+from mccpo.mastery.fitting import FitReport, FitSettings, RecurrentReport, fit, fit_recurrent
+from mccpo.work import Call, Calls, one_by_one
 
 POOLED_WITH = 20
 """How many learners' worth of the mean over concepts the parameters of each are pooled with."""
+RECURRENT_LEARNERS = 100
+"""How many learners a recurrent network takes: of fewer it learns their answers by heart."""
 MOST_GROUPS = 5
 _UNKNOWN, _OTHER = "unknown", "other"
 _LEAST_FACTOR, _MOST_FACTOR = 0.25, 4.0
@@ -36,21 +39,28 @@ class HalvesReport(NamedTuple):
 
     tracing: FitReport
     factors: FitReport
+    regression: FitReport
+    network: RecurrentReport | None
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values, for JSON."""
-        return {"bkt": self.tracing.as_json(), "pfa": self.factors.as_json(), "pooled with": POOLED_WITH}
+        network = {} if self.network is None else {"recurrent": self.network._asdict()}
+        fits = {"bkt": self.tracing, "pfa": self.factors, "best-lr": self.regression}
+        return {**{name: fit.as_json() for name, fit in fits.items()}, **network, "pooled with": POOLED_WITH}
 
 
 class LearnerModels(NamedTuple):
     """The model of the learners to train with, those of the learners to judge by, and how the fits went.
 
-    `judge` is of another kind than `tutor`, and `others` of the same kind; both are of other people.
+    `judge`, `best_lr` and `recurrent` are of other kinds than `tutor`, and `others` of the same kind; all are of other
+    people. There is no recurrent one where learners are too few for it, or their answers have no order.
     """
 
     tutor: BKT
     judge: PFA
     others: BKT
+    best_lr: BestLR
+    recurrent: Recurrent | None
     report: ModelsReport
 
 
@@ -66,15 +76,29 @@ def halves(responses: Responses, seed: int) -> tuple[Responses, Responses]:
     return responses.where(first[responses.learner]), responses.where(~first[responses.learner])
 
 
-def fit_halves(ours: Responses, theirs: Responses, settings: FitSettings) -> LearnerModels:
-    """Knowledge tracing of one half, performance factors and knowledge tracing of the other, concept by concept."""
-    tutor, tracing = fit("bkt", ours, settings)
-    judge, factors = fit("pfa", theirs, settings)
-    others = fit("bkt", theirs, settings).model
+def fit_halves(ours: Responses, theirs: Responses, settings: FitSettings, calls: Calls = one_by_one) -> LearnerModels:
+    """Knowledge tracing of one half, and every kind of model of the other."""
+    fits = [
+        Call("bkt of the tutor's learners", fit, ("bkt", ours, settings)),
+        Call("pfa of the judge's learners", fit, ("pfa", theirs, settings)),
+        Call("bkt of the judge's learners", fit, ("bkt", theirs, settings)),
+        Call("best-lr of the judge's learners", fit, ("best-lr", without_clock(theirs), settings)),
+    ]
+    if len(np.unique(theirs.learner)) >= RECURRENT_LEARNERS:
+        fits.append(Call("recurrent of the judge's learners", fit_recurrent, (theirs, settings.seed)))
+    (tutor, tracing), (judge, factors), (others, _), (best_lr, regression), *more = calls(fits)
     assert isinstance(tutor, BKT)
     assert isinstance(judge, PFA)
     assert isinstance(others, BKT)
-    return LearnerModels(pooled(tutor, ours), judge, pooled(others, theirs), HalvesReport(tracing, factors))
+    assert isinstance(best_lr, BestLR)
+    recurrent, network = more[0] if more else (None, None)
+    report = HalvesReport(tracing, factors, regression, network)
+    return LearnerModels(pooled(tutor, ours), judge, pooled(others, theirs), best_lr, recurrent, report)
+
+
+def without_clock(responses: Responses) -> Responses:
+    """The responses as simulated learners give theirs: no time passes between lessons."""
+    return responses._replace(time=np.full(responses.rows, np.nan))
 
 
 def pooled(model: BKT, responses: Responses) -> BKT:

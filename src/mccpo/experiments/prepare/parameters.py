@@ -17,7 +17,8 @@ from mccpo.mastery.fitting import trajectories
 
 C2_SHARE, C4_SHARE = 0.022 / 0.064, 10.5 * 0.064
 """What c2 and c4 ask of a lesson in the paper's tutor, in units of what the first lesson brings there: 0.08·0.8."""
-_LEAST_RATE, _MOST_RATE = 1e-3, 0.5
+LEAST_RATE, _MOST_RATE = 1e-3, 0.5
+"""What a lesson on a concept is taken to bring at least and at most, as a share of what is missing."""
 _LEAST_K0, _MOST_K0 = 0.01, 0.99
 _MOST_GUESS = 0.49
 """A guess and a slip of one half each would leave an answer without a word to say."""
@@ -45,7 +46,7 @@ class HeldParameters(NamedTuple):
 def held_parameters(model: BKT, curriculum: Curriculum) -> HeldParameters:
     """The parameters of a model for the concepts of a curriculum."""
     at = codes(model, curriculum.concepts)
-    bounds = ((_LEAST_K0, _MOST_K0), (_LEAST_RATE, _MOST_RATE), (0.0, _MOST_GUESS), (0.0, _MOST_GUESS))
+    bounds = ((_LEAST_K0, _MOST_K0), (LEAST_RATE, _MOST_RATE), (0.0, _MOST_GUESS), (0.0, _MOST_GUESS))
     values = (model.prior, model.learn, model.guess, model.slip)
     held = (np.clip(value[at], *bound).astype(np.float32) for value, bound in zip(values, bounds, strict=True))
     return HeldParameters(*held)
@@ -79,7 +80,7 @@ def tutor_of(shared: SharedParameters, model: BKT, responses: Responses) -> tupl
     """The environment to train in, and how its learners' engagement was fitted."""
     engagement = _engagement(shared, model, responses)
     first = float((shared.beliefs.eta * (1 - shared.beliefs.K0)).mean())
-    return PreparedTutor(**shared.as_arguments(), **_signals(engagement, first)), engagement
+    return PreparedTutor(**shared.as_arguments(), **signals_of(engagement, first)), engagement
 
 
 def judge_of(shared: SharedParameters, model: PFA, responses: Responses) -> tuple[PreparedJudge, Engagement]:
@@ -89,7 +90,7 @@ def judge_of(shared: SharedParameters, model: PFA, responses: Responses) -> tupl
     chance, right, wrong = (1 / (1 + np.exp(-logit)) for logit in (ease, ease + success, ease + failure))
     first = float((chance * (right - chance) + (1 - chance) * (wrong - chance)).mean())
     engagement = _engagement(shared, model, responses)
-    signals = _signals(engagement, max(first, _LEAST_RATE))
+    signals = signals_of(engagement, max(first, LEAST_RATE))
     judge = PreparedJudge(
         **shared.as_arguments(), ease=ease, success=success, failure=failure, decay=model.decay, **signals
     )
@@ -101,7 +102,7 @@ def _engagement(shared: SharedParameters, model: BKT | PFA, responses: Responses
     return engagement_of(responses, mastery, np.asarray(shared.curriculum.demand))
 
 
-def _signals(engagement: Engagement, first: float) -> dict[str, Any]:
+def signals_of(engagement: Engagement, first: float) -> dict[str, Any]:
     """The numbers of r_E, c2 and c4, where `first` is what the first lesson on a concept brings on average."""
     return {
         "r_base": engagement.base,

@@ -13,6 +13,7 @@ from mccpo.experiments.prepare.learners import pooled
 from mccpo.experiments.prepare.parameters import held_parameters
 from mccpo.mastery import BKT, Responses
 from mccpo.mastery.fitting import FitSettings, fit
+from mccpo.work import Call, Calls, one_by_one
 
 RESAMPLES = 8
 
@@ -28,17 +29,25 @@ def with_population(env: PreparedTutor, population: Population) -> PreparedTutor
     return PreparedTutor(**env.parameters | {"population": population, "curriculum_seed": None})
 
 
-def resampled(responses: Responses, curriculum: Curriculum, settings: FitSettings) -> Population:
+def resampled(
+    responses: Responses, curriculum: Curriculum, settings: FitSettings, calls: Calls = one_by_one
+) -> Population:
     """As many models as `RESAMPLES`, each fitted to as many learners as there are, drawn with replacement."""
     draw = np.random.default_rng([settings.seed, RESAMPLES])
     present = np.unique(responses.learner)
-    models = []
-    for number in range(RESAMPLES):
-        drawn = _drawn(responses, draw.choice(present, len(present)))
-        model = fit("bkt", drawn, replace(settings, restarts=1, seed=settings.seed + number)).model
-        assert isinstance(model, BKT)
-        models.append(pooled(model, drawn))
-    return population_of(models, curriculum)
+    fits = [
+        Call(f"resample {number + 1}", fit_resample, (responses, draw.choice(present, len(present)), settings, number))
+        for number in range(RESAMPLES)
+    ]
+    return population_of(calls(fits), curriculum)
+
+
+def fit_resample(responses: Responses, learners: Int[np.ndarray, " drawn"], settings: FitSettings, number: int) -> BKT:
+    """Knowledge tracing of learners that were drawn."""
+    drawn = _drawn(responses, learners)
+    model = fit("bkt", drawn, replace(settings, restarts=1, seed=settings.seed + number)).model
+    assert isinstance(model, BKT)
+    return pooled(model, drawn)
 
 
 def _drawn(responses: Responses, learners: Int[np.ndarray, " drawn"]) -> Responses:

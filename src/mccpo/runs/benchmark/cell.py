@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from mccpo.evaluation import Summary
 from mccpo.runs.benchmark.fields import Fields, JsonObject
-from mccpo.runs.benchmark.summary import parse_summary
+from mccpo.runs.benchmark.summary import parse_summary, summary_as_json
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Cell:
 
     def as_json(self) -> JsonObject:
         head = {field.name: getattr(self, field.name) for field in fields(Cell) if field.name != "metrics"}
-        return head | {name: summary.as_json() for name, summary in self.metrics.items()}
+        return head | {name: summary_as_json(summary) for name, summary in self.metrics.items()}
 
     @staticmethod
     def parse(raw: object) -> Cell:

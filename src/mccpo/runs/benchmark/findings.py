@@ -9,7 +9,7 @@ from typing import TypeAlias
 from mccpo.evaluation import Summary
 from mccpo.runs.benchmark.cell import Cell
 from mccpo.runs.benchmark.fields import Fields, JsonObject, as_interval, as_list, as_number
-from mccpo.runs.benchmark.summary import parse_summary
+from mccpo.runs.benchmark.summary import parse_summary, summary_as_json
 
 ByEnvironment: TypeAlias = Mapping[str, Mapping[str, Summary]]
 """A score over seeds, by environment and method."""
@@ -17,17 +17,18 @@ ByEnvironment: TypeAlias = Mapping[str, Mapping[str, Summary]]
 
 @dataclass(frozen=True)
 class InterquartileMean:
-    """An interquartile mean over seeds and environments, and its interval."""
+    """An interquartile mean over seeds and environments, and its interval; a single seed has none."""
 
     iqm: float
-    ci: tuple[float, float]
+    ci: tuple[float, float] | None
 
     def as_json(self) -> JsonObject:
-        return {"iqm": self.iqm, "ci": list(self.ci)}
+        return {"iqm": self.iqm, "ci": None if self.ci is None else list(self.ci)}
 
     @staticmethod
     def parse(raw: Fields) -> InterquartileMean:
-        return InterquartileMean(raw.number("iqm"), as_interval(raw.items("ci"), "ci"))
+        stated = raw.raw["ci"]
+        return InterquartileMean(raw.number("iqm"), None if stated is None else as_interval(stated, "ci"))
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ class Findings:
 
 def _scores_json(scores: ByEnvironment) -> JsonObject:
     return {
-        environment: {method: summary.as_json() for method, summary in methods.items()}
+        environment: {method: summary_as_json(summary) for method, summary in methods.items()}
         for environment, methods in scores.items()
     }
 

@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from mccpo import files
 from mccpo.errors import InputError
-from mccpo.evaluation import Summary, SummaryJson
+from mccpo.evaluation import Summary
 from mccpo.files import dump_json, read_json
 from mccpo.runs.benchmark.cell import Cell
 from mccpo.runs.benchmark.fields import Fields, JsonObject
 from mccpo.runs.benchmark.findings import Findings
 from mccpo.runs.benchmark.problem import NotRun, ProblemRecord, parse_environment
-from mccpo.runs.benchmark.summary import parse_summary
+from mccpo.runs.benchmark.summary import parse_summary, summary_as_json
 
 RESULTS = "results.json"
 NOT_A_BENCHMARK = "name the folder of a benchmark"
@@ -216,8 +216,8 @@ def read_results(folder: Path) -> BenchmarkResults:
         raise InputError(f"{folder} is not a finished benchmark ({error!r})", fix=NOT_A_BENCHMARK) from error
 
 
-def _listed(values: tuple[Summary | None, ...]) -> list[SummaryJson | None]:
-    return [None if summary is None else summary.as_json() for summary in values]
+def _listed(values: tuple[Summary | None, ...]) -> list[JsonObject | None]:
+    return [None if summary is None else summary_as_json(summary) for summary in values]
 
 
 def _by_kappa(raw: Fields) -> ByKappa:

@@ -10,10 +10,12 @@ from mccpo.runs.results.certificate import (
     Bound,
     Certificate,
     Correction,
+    Family,
     PolicyBounds,
     Readiness,
     Seal,
 )
+from mccpo.runs.results.evaluation import EVALUATION_FORMAT, Evaluation
 from mccpo.runs.results.from_logs import Decoupling, FromLogs
 from mccpo.runs.results.setting import Setting
 from mccpo.runs.results.studies import CalibratedGate, Instance, Noise, NoiseClaim, NoiseKinds, NoiseLevel, Search
@@ -23,6 +25,7 @@ from mccpo.runs.results.tradeoff import FrontPoint, Fronts, PaperPoint, TradeOff
 
 __all__ = [
     "CERTIFICATE_FORMAT",
+    "EVALUATION_FORMAT",
     "VERDICTS",
     "Behaviour",
     "Bound",
@@ -31,7 +34,9 @@ __all__ = [
     "Certificate",
     "Correction",
     "Decoupling",
+    "Evaluation",
     "Facts",
+    "Family",
     "FromLogs",
     "FrontPoint",
     "Fronts",

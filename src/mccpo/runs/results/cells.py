@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mccpo.errors import InputError
-from mccpo.evaluation import Summary, Welch
+from mccpo.evaluation import Difference, Summary
 from mccpo.runs.checks import Json, as_list, as_mapping, as_number, as_optional_number
 
-VERDICTS = ("agrees", "better", "differs")
+VERDICTS = ("agrees", "better", "differs", "cannot tell")
 
 Cell = TypeVar("Cell")
 Row = Mapping[str, Summary]
@@ -78,12 +78,23 @@ def parse_summary(raw: object, where: str) -> Summary:
     )
 
 
-def parse_welch(raw: object, where: str) -> Welch:
-    """Reads a test between two methods."""
+def parse_difference(raw: object, where: str) -> Difference:
+    """Reads a test between two methods; earlier versions knew Welch's alone, and did not say n."""
     test = as_mapping(raw, where)
+    kind = test.get("kind", "welch")
+    if kind not in ("paired", "welch"):
+        raise InputError(f"{where} is of the kind {kind!r}", fix="use one of paired, welch")
     t, p, cohens_d = (as_optional_number(test.get(key), f"{where}, {key}") for key in ("t", "p", "cohens_d"))
     means = as_list(test.get("means"), f"{where}, means")
-    return Welch(t, p, cohens_d, tuple(as_number(mean, f"{where}, means") for mean in means))
+    return Difference(
+        kind=kind,
+        means=tuple(as_number(mean, f"{where}, means") for mean in means),
+        n=tuple(round(as_number(size, f"{where}, n")) for size in as_list(test.get("n"), f"{where}, n")),
+        ci=None if test.get("ci") is None else _interval(test["ci"], f"{where}, ci"),
+        t=t,
+        p=p,
+        cohens_d=cohens_d,
+    )
 
 
 def parse_cells(raw: object, where: str, parse: Callable[[object, str], Cell]) -> dict[str, dict[str, Cell]]:

@@ -1,11 +1,21 @@
-"""The release certificate as a type: what fresh episodes prove of policies, as `certificate.json` keeps it."""
+"""The release certificate as a type: what fresh episodes prove of policies, as a file of the run keeps it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from mccpo.runs.checks import Json, as_list, as_mapping, as_number, as_optional_number, as_truth, as_whole, stated
+from mccpo.runs.checks import (
+    Json,
+    as_list,
+    as_mapping,
+    as_number,
+    as_optional_number,
+    as_texts,
+    as_truth,
+    as_whole,
+    stated,
+)
 
 CERTIFICATE_FORMAT = "mccpo-certificate/1"
 
@@ -115,16 +125,75 @@ class PolicyBounds:
 
 
 @dataclass(frozen=True)
+class Family:
+    """All that could be chosen from when a certificate was made.
+
+    - `methods`, `parts`, `policies`: what the run has of each.
+    - `environments`: those that policies of the run had been looked at in, in turn; this certificate's is the one at
+      `place`. `certificates`: how many there were before it.
+    """
+
+    methods: tuple[str, ...]
+    parts: tuple[str, ...]
+    policies: int
+    environments: tuple[str, ...]
+    place: int = 0
+    certificates: int = 0
+
+    @property
+    def share(self) -> float:
+        """The part of the chance of error that this environment has: 1/2, 1/6, 1/12 …, which never sum to more than 1.
+
+        So there may always be one more environment, and none that was looked at before loses its certificate.
+        """
+        return 1 / ((self.place + 1) * (self.place + 2))
+
+    def as_json(self) -> Json:
+        """The family as JSON values."""
+        return {
+            "methods": list(self.methods),
+            "parts": list(self.parts),
+            "policies": self.policies,
+            "environments": list(self.environments),
+            "place": self.place,
+            "share": self.share,
+            "certificates_before": self.certificates,
+        }
+
+    @classmethod
+    def parse(cls, raw: object, where: str) -> Family:
+        """Reads a family."""
+        entries = as_mapping(raw, where)
+        return cls(
+            methods=as_texts(entries.get("methods"), f"{where}, methods"),
+            parts=as_texts(entries.get("parts"), f"{where}, parts"),
+            policies=round(as_number(entries.get("policies"), f"{where}, policies")),
+            environments=as_texts(entries.get("environments"), f"{where}, environments"),
+            place=round(as_number(entries.get("place"), f"{where}, place")),
+            certificates=round(as_number(entries.get("certificates_before"), f"{where}, certificates_before")),
+        )
+
+
+@dataclass(frozen=True)
 class Correction:
-    """How the confidence of the whole is shared out: by a union bound over so many claims."""
+    """How the confidence of the whole is shared out: by a union bound over so many claims in each environment.
+
+    The claims are those of all policies in the `family`; earlier versions counted one method's, and have none.
+    """
 
     claims: int
     confidence_of_each: float
     kind: str = "union bound"
+    family: Family | None = None
 
     def as_json(self) -> Json:
         """The correction as JSON values."""
-        return {"kind": self.kind, "claims": self.claims, "confidence_of_each": self.confidence_of_each}
+        return {
+            "kind": self.kind,
+            "claims": self.claims,
+            "confidence_of_each": self.confidence_of_each,
+            **stated(family=None if self.family is None else self.family.as_json()),
+        }
 
     @classmethod
     def parse(cls, raw: object, where: str) -> Correction:
@@ -134,6 +203,7 @@ class Correction:
             claims=round(as_number(entries.get("claims"), f"{where}, claims")),
             confidence_of_each=as_number(entries.get("confidence_of_each"), f"{where}, confidence_of_each"),
             kind=str(entries.get("kind") or cls.kind),
+            family=None if entries.get("family") is None else Family.parse(entries["family"], f"{where}, family"),
         )
 
 
@@ -156,6 +226,7 @@ class Certificate:
     - `part`, `environment`, `method`: what was certified, by so many `episodes` of each policy, in which the policies
       saw mastery with a deviation of `estimation_error`.
     - `budgets`, `prerequisite`: of all policies, the highest bound of each kind; `floors`: the lowest.
+    - `on`: the environment, where it is another than that of training.
     - `seal`: where it is, or was, in a file.
     """
 
@@ -172,13 +243,15 @@ class Certificate:
     correction: Correction | None = None
     seal: Seal | None = None
     floors: dict[str, Bound] = field(default_factory=dict)
+    on: str = ""
 
     def as_json(self) -> Json:
-        """The certificate as `certificate.json` and `--json` have it."""
+        """The certificate as its file and `--json` have it."""
         return {
             **({} if self.seal is None else self.seal.as_json()),
             "part": self.part,
             "environment": self.environment,
+            **({"on": self.on} if self.on else {}),
             "method": self.method,
             "confidence": self.confidence,
             "episodes": self.episodes,
@@ -190,6 +263,13 @@ class Certificate:
             "prerequisite": None if self.prerequisite is None else self.prerequisite.as_json(),
             "policies": [policy.as_json() for policy in self.policies],
         }
+
+    def says_the_same(self, other: Certificate) -> bool:
+        """Whether two certificates say the same of the same policies, whatever was looked at between them."""
+        return self._said() == other._said()
+
+    def _said(self) -> Json:
+        return {name: value for name, value in self.as_json().items() if name not in ("correction", "mccpo")}
 
     @classmethod
     def parse(cls, raw: object, where: str) -> Certificate:
@@ -214,6 +294,7 @@ class Certificate:
             correction=None if correction is None else Correction.parse(correction, f"{where}, correction"),
             seal=None if sealed is None else Seal(str(entries.get("mccpo")), str(sealed)),
             floors=_bounds(entries.get("floors"), where),
+            on=str(entries.get("on") or ""),
         )
 
 

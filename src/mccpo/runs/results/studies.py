@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from mccpo.runs.checks import (
@@ -215,16 +215,21 @@ class Search:
 
 @dataclass(frozen=True)
 class Instance:
-    """One of several random environments: its budgets, its exact optimum, and every seed's values by method."""
+    """One of several random environments: its budgets, its exact optimum, and every seed's values by method.
+
+    `parameters` are those that were drawn for it; `optimum` is empty where nobody knows it.
+    """
 
     budgets: dict[str, float]
     optimum: dict[str, float]
     rows: dict[str, dict[str, tuple[float, ...]]]
+    parameters: Json = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """The instance as JSON values."""
         rows = {method: {metric: list(seeds) for metric, seeds in row.items()} for method, row in self.rows.items()}
-        return {"budgets": self.budgets, "optimum": self.optimum, "rows": rows}
+        drawn = {"parameters": self.parameters} if self.parameters else {}
+        return {**drawn, "budgets": self.budgets, "optimum": self.optimum, "rows": rows}
 
     @classmethod
     def parse(cls, raw: object, where: str) -> Instance:
@@ -235,6 +240,7 @@ class Instance:
             budgets=as_numbers(entries.get("budgets"), f"{where}, budgets"),
             optimum=as_numbers(entries.get("optimum"), f"{where}, optimum"),
             rows={method: _seeds(row, f"{where}, rows, {method}") for method, row in rows.items()},
+            parameters=as_mapping(entries.get("parameters") or {}, f"{where}, parameters"),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +10,7 @@ from jaxtyping import Float
 from mccpo.errors import InputError
 from mccpo.runs.checks import (
     Json,
+    as_list,
     as_mapping,
     as_numbers,
     as_optional_number,
@@ -20,8 +21,7 @@ from mccpo.runs.checks import (
     stated,
 )
 from mccpo.runs.results.certificate import Certificate
-
-_DIGITS = 4  # of a share or a mastery, in a file
+from mccpo.runs.results.packing import DIGITS, packed, unpacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Behaviour:
         chosen: Float[np.ndarray, "steps concepts"],
     ) -> Behaviour:
         """A behaviour with as many digits as a file keeps, so that what is drawn is what is kept."""
-        return cls(concepts, *(np.round(np.asarray(values, float), _DIGITS) for values in (mastery, ready, chosen)))
+        return cls(concepts, *(np.round(np.asarray(values, float), DIGITS) for values in (mastery, ready, chosen)))
 
     @property
     def steps(self) -> int:
@@ -54,13 +54,9 @@ class Behaviour:
         return len(self.chosen)
 
     def as_json(self) -> Json:
-        """Rows of time, columns of concepts."""
-        return {
-            "concepts": list(self.concepts),
-            "mastery": self.mastery.tolist(),
-            "ready": self.ready.tolist(),
-            "chosen": self.chosen.tolist(),
-        }
+        """Rows of time, columns of concepts; large tables are packed, see `mccpo.runs.results.packing`."""
+        tables = {"mastery": self.mastery, "ready": self.ready, "chosen": self.chosen}
+        return {"concepts": list(self.concepts), **{name: packed(table) for name, table in tables.items()}}
 
     @classmethod
     def parse(cls, raw: object, where: str) -> Behaviour:
@@ -69,26 +65,33 @@ class Behaviour:
         concepts = as_texts(entries.get("concepts"), f"{where}, concepts")
         if not concepts:
             raise InputError(f"{where} names no concepts", fix="give their names in topological order")
-        chosen = as_shares(entries.get("chosen"), f"{where}, chosen", None, len(concepts))
+
+        def table(name: str, rows: int | None) -> Float[np.ndarray, "rows columns"]:
+            here = f"{where}, {name}"
+            return as_shares(unpacked(entries.get(name), here), here, rows, len(concepts))
+
+        chosen = table("chosen", None)
         return cls(
             concepts=concepts,
-            mastery=as_shares(entries.get("mastery"), f"{where}, mastery", len(chosen) + 1, len(concepts)),
-            ready=as_shares(entries.get("ready"), f"{where}, ready", len(chosen), len(concepts)),
+            mastery=table("mastery", len(chosen) + 1),
+            ready=table("ready", len(chosen)),
             chosen=chosen,
         )
 
 
 @dataclass(frozen=True)
 class UnmetBudgets:
-    """Budgets that no policy meets, or (`feasible`) that could be met but were not: in words, and what would help.
+    """Budgets that were not met: in words, and what would help.
 
+    - `feasible`: true where they could be met, by what was found; false where it is known that no policy meets them, by
+      a proof or a bound; None where no policy was found that does, which proves nothing. `nearest` is then the best.
     - `conflict`: a smallest set of budgets that no policy meets together; `least`: the lowest value of each cost.
     - `scaling`: the common factor on all budgets within which they can be met; `floor`: the one that is believed to be
       needed at least.
     - `prices`: those at which the budgets hinder most. `policies`, `steps`: what the verdict rests on.
     """
 
-    feasible: bool
+    feasible: bool | None
     what: str
     fix: str = ""
     conflict: tuple[str, ...] = ()
@@ -98,6 +101,12 @@ class UnmetBudgets:
     prices: dict[str, float] = field(default_factory=dict)
     policies: int | None = None
     steps: int | None = None
+    nearest: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two: not met, not found, or infeasible."""
+        return "not met" if self.feasible else "not found" if self.feasible is None else "infeasible"
 
     def as_json(self) -> Json:
         """The verdict as JSON values; what hinders is told where something does."""
@@ -110,8 +119,9 @@ class UnmetBudgets:
                 "scaling": self.scaling,
                 "floor": self.floor,
                 "prices": self.prices,
+                **({"nearest": self.nearest} if self.nearest else {}),
             }
-        words = {"what": self.what, "fix": self.fix, "steps": self.steps}
+        words = {"verdict": self.verdict, "what": self.what, "fix": self.fix, "steps": self.steps}
         return {"feasible": self.feasible, **why, "policies": self.policies, **words}
 
     @classmethod
@@ -124,7 +134,7 @@ class UnmetBudgets:
         if not entries.get("what"):
             raise InputError(f"{where} does not say what", fix="give a sentence that says which budgets cannot be met")
         return cls(
-            feasible=entries.get("feasible") is True,
+            feasible=_feasible(entries),
             what=str(entries["what"]),
             fix=str(entries.get("fix") or ""),
             conflict=as_texts(entries.get("conflict"), f"{where}, conflict"),
@@ -134,6 +144,7 @@ class UnmetBudgets:
             prices=as_numbers(entries.get("prices"), f"{where}, prices"),
             policies=as_whole(entries.get("policies"), f"{where}, policies"),
             steps=as_whole(entries.get("steps"), f"{where}, steps"),
+            nearest=str(entries.get("nearest") or ""),
         )
 
 
@@ -148,7 +159,11 @@ class Supplement:
     behaviour: dict[str, Behaviour] | None = None
     groups: dict[str, Groups] | None = None
     unmet: UnmetBudgets | None = None
-    certificate: Certificate | None = None
+    certificates: tuple[Certificate, ...] = ()
+
+    def with_certificate(self, certificate: Certificate) -> Supplement:
+        """The same with a certificate more."""
+        return replace(self, certificates=(*self.certificates, certificate))
 
     def as_json(self) -> Json:
         """The optional fields of a table or a setting."""
@@ -157,19 +172,27 @@ class Supplement:
             conduct=None if behaviour is None else {method: seen.as_json() for method, seen in behaviour.items()},
             groups=self.groups,
             infeasible=None if self.unmet is None else self.unmet.as_json(),
-            certificate=None if self.certificate is None else self.certificate.as_json(),
+            certificates=[certificate.as_json() for certificate in self.certificates] or None,
         )
 
     @classmethod
     def parse(cls, raw: Json, where: str) -> Supplement:
         """Reads the optional fields of a table or a setting."""
-        groups, certificate = raw.get("groups"), raw.get("certificate")
+        groups, earlier = raw.get("groups"), raw.get("certificate")  # of a version that knew of one
+        certified = as_list(raw.get("certificates") or ([] if earlier is None else [earlier]), f"{where}: certificates")
         return cls(
             behaviour=_behaviour(raw.get("conduct"), f"{where}: conduct"),
             groups=None if groups is None else _groups(groups, f"{where}: groups"),
             unmet=UnmetBudgets.parse(raw.get("infeasible"), where),
-            certificate=None if certificate is None else Certificate.parse(certificate, f"{where}: certificate"),
+            certificates=tuple(Certificate.parse(one, f"{where}: certificate") for one in certified),
         )
+
+
+def _feasible(entries: Json) -> bool | None:
+    """Whether budgets could be met; earlier versions took what a search did not find for proof that there is none."""
+    stated = entries.get("feasible")
+    searched = entries.get("policies") is not None
+    return None if not isinstance(stated, bool) or (stated is False and searched) else stated
 
 
 def _groups(raw: object, where: str) -> dict[str, Groups]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mccpo.errors import InputError
-from mccpo.evaluation import Welch
+from mccpo.evaluation import Difference, adjusted
 from mccpo.runs.checks import Json, as_list, as_mapping, as_optional_number, as_texts, stated
-from mccpo.runs.results.cells import parse_welch
+from mccpo.runs.results.cells import parse_difference
 from mccpo.runs.results.certificate import Certificate
 from mccpo.runs.results.from_logs import FromLogs
 from mccpo.runs.results.setting import Setting
@@ -61,7 +61,7 @@ class Results:
     settings: tuple[Setting, ...]
     protocol: Facts = field(default_factory=dict)
     environment: str = ""
-    tests: Mapping[str, Welch] = field(default_factory=dict)
+    tests: Mapping[str, Difference] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     finding: str | None = None
     level: BudgetLevel | None = None
@@ -82,6 +82,11 @@ class Results:
         return None if self.level is None else self.level.kappa
 
     @property
+    def p_holm(self) -> dict[str, float]:
+        """The p of every test, adjusted by Holm for all tests of the table."""
+        return adjusted(self.tests)
+
+    @property
     def unmet(self) -> list[tuple[str, UnmetBudgets]]:
         """All budgets that were not met, each with where that is: a setting, a κ, or nowhere in particular."""
         named = [("", self.supplement), *((setting.name, setting.supplement) for setting in self.settings)]
@@ -89,12 +94,12 @@ class Results:
         return [*by_setting, *(self.tradeoff.unmet if self.tradeoff is not None else ())]
 
     def with_certificate(self, certificate: Certificate) -> Results | None:
-        """The table with the certificate of one of its parts, where that is shown; None for any other part."""
+        """The table with a certificate more of one of its parts, where that is shown; None for any other part."""
         name = (self.parts or {}).get(certificate.part)
         if name is None:
             return None
         if name == "" and not self._alone:
-            return replace(self, supplement=replace(self.supplement, certificate=certificate))
+            return replace(self, supplement=self.supplement.with_certificate(certificate))
         if name not in [setting.name for setting in self.settings]:
             return None
         return replace(self, settings=tuple(_certified(setting, name, certificate) for setting in self.settings))
@@ -129,7 +134,7 @@ class Results:
             **self._studies_as_json(),
             **(tradeoff if searched else {}),
             **stated(searches=_listed(self.searches)),
-            "tests": {name: test.as_json() for name, test in self.tests.items()},
+            "tests": {name: self._test_as_json(name) for name in self.tests},
             **({} if searched else tradeoff),
             "notes": list(self.notes),
             **self.supplement.as_json(),
@@ -150,7 +155,7 @@ class Results:
             or (Setting.parse("", entries, table, alone=True),),
             protocol=as_mapping(entries.get("protocol"), f"{table}: protocol"),
             environment=str(entries.get("environment") or ""),
-            tests={name: parse_welch(test, f"{table}: tests, {name}") for name, test in tests.items()},
+            tests={name: parse_difference(test, f"{table}: tests, {name}") for name, test in tests.items()},
             notes=as_texts(entries.get("notes"), f"{table}: notes"),
             finding=None if finding is None else str(finding),
             level=_level(entries, table),
@@ -165,6 +170,9 @@ class Results:
             instances=_instances(entries.get("instances"), f"{table}: instances"),
             supplement=Supplement.parse(entries, table) if named else Supplement(),
         )
+
+    def _test_as_json(self, name: str) -> Json:
+        return {**self.tests[name].as_json(), "p_holm": self.p_holm.get(name)}
 
     @property
     def _alone(self) -> bool:
@@ -214,7 +222,7 @@ def parse_document(raw: Json, path: Path) -> list[Results]:
 def _certified(setting: Setting, name: str, certificate: Certificate) -> Setting:
     if setting.name != name:
         return setting
-    return replace(setting, supplement=replace(setting.supplement, certificate=certificate))
+    return replace(setting, supplement=setting.supplement.with_certificate(certificate))
 
 
 def _level(entries: Json, table: str) -> BudgetLevel | None:

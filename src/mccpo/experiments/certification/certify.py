@@ -5,8 +5,9 @@ valid for any distribution of costs between 0 and the most that an episode can c
 it is about, and one on the share of steps that teach what the learner is not ready for. A union bound over all of them
 makes the confidence that of the certificate as a whole.
 
-Three things keep it honest. The union counts every policy of the method, even when one is asked about, so that whoever
-picks the policy that passed is covered. The n-th episode of a policy is always the same one, drawn from keys that its
+Three things keep it honest. The union counts every policy that could be chosen from: of all methods and parts of the
+run, even when one is asked about, and of all environments that they are looked at in. So whoever picks what passed is
+covered. The n-th episode of a policy is always the same one, drawn from keys that its
 own parameters give, so that there is no luck to try again for. And the bounds hold for all numbers of episodes at once,
 so that whoever falls short may add episodes.
 
@@ -20,40 +21,40 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
-from mccpo import files
-from mccpo._version import __version__
 from mccpo.env import Environment, Estimated, Tutoring
 from mccpo.errors import InputError, MccpoError
 from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
+from mccpo.experiments.asked.floors import floor_range
 from mccpo.experiments.options import Stage
 from mccpo.experiments.saved_policies import Policies
-from mccpo.files import dump_json, read_json
 from mccpo.methods import Episodes
-from mccpo.runs import digest
 from mccpo.runs.results import (
-    CERTIFICATE_FORMAT,
     Bound,
     Certificate,
     Correction,
+    Family,
     PolicyBounds,
     Readiness,
-    Seal,
 )
 
-DOCUMENT = "certificate.json"
 EPISODES = 10_000
 MOST_VIOLATIONS = 0.01
 READY_REMEDY = "; train it behind a gate that asks for more confidence, such as --ready 0.95 or 0.99"
+JUDGE_REMEDY = "; train behind a stricter gate (--ready), or ask for less: a larger share of the costs (--kappa)"
+REMEDY = "; train for longer, or ask for less: a larger share of the costs (--kappa)"
+FLOOR_REMEDY = "; train for longer, or ask for a lower floor"
 _BLOCK = 500  # episodes that are played together
 _UNREADY = "the prerequisite violation rate"
 _ROUNDING = 1e-4  # single precision may take a sum of costs a little beyond the most that it can be
+
+
+Progress = Callable[[Stage, int], None]
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,51 @@ class Terms:
             raise InputError(f"the most violations are {self.most_violations}", fix="give a share from 0 to 1")
 
 
-def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], None] | None = None) -> Certificate:
-    """Plays fresh episodes with a method's policies, and says what they prove."""
-    seeds = len(policies.parameters)
-    if terms.policy is not None and not 0 <= terms.policy < seeds:
-        raise InputError(f"there is no policy {terms.policy}", fix=f"choose from 0 to {seeds - 1}")
+def family_of(saved: Sequence[Policies], environments: Sequence[str] = (), place: int = 0, before: int = 0) -> Family:
+    """All that could be chosen from: every policy of a run, and every environment that they were looked at in."""
+    return Family(
+        methods=tuple(dict.fromkeys(policies.method.name for policies in saved)),
+        parts=tuple(dict.fromkeys(policies.part for policies in saved)),
+        policies=sum(len(policies.parameters) for policies in saved),
+        environments=tuple(environments) or (saved[0].env.name,),
+        place=place,
+        certificates=before,
+    )
+
+
+def claims_of(saved: Sequence[Policies], terms: Terms, env: Environment[Any]) -> int:
+    """How many bounds there are of policies in an environment, or each in its own: on budgets, floors and readiness."""
+
+    def readiness(policies: Policies) -> int:
+        seen = [_seen_through(one, terms.estimation_error) for one in (env, policies.env)]
+        return not all(_readiness(policies, one, terms.estimation_error)[0] for one in seen)
+
+    return sum(len(one.parameters) * (len(one.constraints.amounts) + readiness(one)) for one in saved)
+
+
+def certify(
+    policies: Policies,
+    terms: Terms,
+    progress: Progress | None = None,
+    *,
+    among: Sequence[Policies] = (),
+    family: Family | None = None,
+) -> Certificate:
+    """Plays fresh episodes with a method's policies, and says what they prove.
+
+    `among` are all policies that these could have been chosen from, by default they alone; `family` says in how many
+    environments.
+    """
+    check_policy(policies, terms)
     env = _seen_through(policies.env, terms.estimation_error)
     structural, reason = _readiness(policies, env, terms.estimation_error)
     limit = _promised(env) if terms.most_violations is None and not structural else terms.most_violations
-    claims = seeds * (len(policies.constraints.amounts) + (not structural))
-    if not claims:
+    if not len(policies.constraints.amounts) + (not structural):
         raise InputError(f"{policies.part} has no budgets or floors to certify", fix="train it under some")
-    alpha = (1 - terms.confidence) / claims
-    chosen = range(seeds) if terms.policy is None else [terms.policy]
+    claims = claims_of(among or [policies], terms, policies.env)
+    family = family or family_of(among or [policies])
+    alpha = (1 - terms.confidence) * family.share / claims
+    chosen = range(len(policies.parameters)) if terms.policy is None else [terms.policy]
     blocks = -(-terms.episodes // _BLOCK)
     stage = Stage(f"certifying {policies.part} {policies.method.name}", len(chosen) * blocks, _BLOCK * env.horizon)
     bounds = []
@@ -118,8 +151,15 @@ def certify(policies: Policies, terms: Terms, progress: Callable[[Stage, int], N
         method=policies.method.name,
         episodes=terms.episodes,
         estimation_error=terms.estimation_error,
-        correction=Correction(claims, confidence_of_each=1 - alpha),
+        correction=Correction(claims, confidence_of_each=1 - alpha, family=family),
     )
+
+
+def check_policy(policies: Policies, terms: Terms) -> None:
+    """Refuses to certify a policy that is not there."""
+    seeds = len(policies.parameters)
+    if terms.policy is not None and not 0 <= terms.policy < seeds:
+        raise InputError(f"there is no policy {terms.policy}", fix=f"choose from 0 to {seeds - 1}")
 
 
 def _promised(env: Environment[Any]) -> float:
@@ -149,38 +189,10 @@ def shortfall(certificate: Certificate) -> str | None:
     )
     where = f"{what} is {worst.bound:.5g} {sides[0]} {worst.budget:.5g}{more}; "
     if worst.episodes_needed is None:
-        remedy = READY_REMEDY if what.startswith(_UNREADY) else ""
-        return f"{where}its mean {worst.mean:.5g} is not {sides[1]}: no number of episodes will do{remedy}"
+        on_budget = JUDGE_REMEDY if certificate.on else REMEDY
+        remedy = READY_REMEDY if what.startswith(_UNREADY) else FLOOR_REMEDY if is_floor else on_budget
+        return f"{where}its mean {worst.mean:.5g} is not {sides[1]}, so that more episodes do not help{remedy}"
     return f"{where}its mean is {worst.mean:.5g}: a verdict takes about {worst.episodes_needed:,} episodes"
-
-
-def document_of(on: str | None = None) -> str:
-    """The name of a certificate's file: of the environment of training, or of another by its own name or file."""
-    return DOCUMENT if on is None else f"certificate-{Path(on).stem}.json"
-
-
-def write_certificate(run: Path, certificate: Certificate, on: str | None = None) -> Certificate:
-    """Keeps a certificate, passed or not, in the folder of the run that it is about; gives it as it is kept.
-
-    `on` names the environment where it is another than that of training.
-    """
-    sealed = replace(certificate, seal=Seal(__version__, digest(run)))
-    files.write_text(run / document_of(on), dump_json(sealed.as_json(), indent=2) + "\n")
-    return sealed
-
-
-def read_certificate(run: Path) -> Certificate | None:
-    """The certificate of a run, if there is one; one of other policies than the run's is refused."""
-    path = run / DOCUMENT
-    if not path.exists():
-        return None
-    fix = "run `mccpo certify` again"
-    raw = read_json(path, fix=fix)
-    if raw.get("format") != CERTIFICATE_FORMAT or not isinstance(raw.get("passed"), bool):
-        raise InputError(f"{path} is not a certificate", fix=fix)
-    if raw.get("policies_sha256") != digest(run):
-        raise InputError(f"{path} is about other policies than those of the run", fix=fix)
-    return Certificate.parse(raw, str(path))
 
 
 def _seen_through(env: Environment[Any], sigma: float) -> Environment[Any]:
@@ -242,7 +254,7 @@ def _floor_bound(env: Environment[Any], episodes: Episodes, name: str, floor: fl
 
     Whatever the environment, an episode lies between the least and the most that its steps can add up to.
     """
-    values, least, most = _range(env, episodes, name)
+    values, (least, most) = _reached(episodes, name), floor_range(env, name)
     short = _bound(most - values, most - least, most - floor, alpha)
     assert short.mean is not None
     assert short.bound is not None
@@ -250,17 +262,10 @@ def _floor_bound(env: Environment[Any], episodes: Episodes, name: str, floor: fl
     return replace(short, mean=most - short.mean, bound=most - short.bound, normal=most - short.normal, budget=floor)
 
 
-def _range(env: Environment[Any], episodes: Episodes, name: str) -> tuple[Float[np.ndarray, " episodes"], float, float]:
-    """What each episode has of what a floor is about, and the least and the most that any can have."""
-    if name == "mastered":
-        if (graph := env.concept_graph) is None:
-            raise InputError(f"{env.name} does not say how many concepts it has", fix="give it a `concept_graph`")
-        return np.asarray(episodes.mastered), 0.0, float(len(graph.demand))
-    if name == "engagement":
-        return np.asarray(episodes.ret), 0.0, env.reward_bound * env.discounted_horizon
-    length = env.discounted_horizon if name == "learning" else float(env.horizon)
-    values = episodes.learning if name == "learning" else episodes.gain
-    return np.asarray(values), -env.loss_bound * length, env.gain_bound * length
+def _reached(episodes: Episodes, name: str) -> Float[np.ndarray, " episodes"]:
+    """What each episode has of what a floor is about."""
+    by_name = {"mastered": episodes.mastered, "engagement": episodes.ret, "learning": episodes.learning}
+    return np.asarray(by_name.get(name, episodes.gain))
 
 
 def _bound(values: Float[np.ndarray, " episodes"], most: float, budget: float | None, alpha: float) -> Bound:

@@ -1,0 +1,106 @@
+"""How cautious the gate must be where the parameters of learners are a prior's.
+
+The tutor believes the means of the prior. A learner may come from a platform where guesses are more frequent, or where
+less is known or learnt, and then answers prove less than the tutor thinks. So platforms and concepts are drawn from the
+prior, and learners practise. At the moment when the gate first calls a concept mastered, it has to be mastered in truth
+as often as the gate says, on average over all that the prior holds possible. Where it is not, the odds that the gate
+counts on are halved, and halved again. Some platforms do worse than the average; `Caution.worst` says how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from mccpo.curriculum import trusted
+from mccpo.env import Population
+
+PLATFORMS, CONCEPTS = 200, 400
+"""How many platforms are drawn, with so many concepts each, and a learner for each concept."""
+LESSONS = 60
+HALVINGS = 12
+
+
+class Caution(NamedTuple):
+    """The doubt of a gate about one prerequisite among several, and how often it is then right.
+
+    **Fields:**
+
+    - `together`: how many prerequisites are needed together; `asked`: the chance that the gate asks for of each.
+    - `doubt`: the share of the odds that the gate does not count on.
+    - `true`: how often such a prerequisite is mastered in truth; `worst`: the same on the platform at the lower 5 %
+      point.
+    """
+
+    together: int
+    asked: float
+    doubt: float
+    true: float
+    worst: float
+
+    @property
+    def enough(self) -> bool:
+        """Whether the gate is right as often as it says."""
+        return self.true >= self.asked
+
+
+class _Practice(NamedTuple):
+    """What the tutor believes of each learner before the first lesson and after each, and what is true."""
+
+    believed: Float[np.ndarray, "lessons platforms concepts"]
+    mastered: Bool[np.ndarray, "lessons platforms concepts"]
+
+
+def cautions(
+    drawn: Population, believed: Sequence[float], confidence: float, together: Iterable[int], seed: int
+) -> dict[int, Caution]:
+    """The least doubt, in halvings of the odds, with which the gate is right as often as it says.
+
+    By how many prerequisites are needed `together`: the gate asks for the chance of all of them. `drawn` are platforms
+    of the prior, `believed` is what the tutor takes for granted of every concept: K0, eta, guess, slip. Where no doubt
+    is enough, the largest is given.
+    """
+    practice = _practise(drawn, believed, seed)
+    return {number: _least(practice, confidence, number) for number in sorted(set(together))}
+
+
+def _least(practice: _Practice, confidence: float, together: int) -> Caution:
+    for halvings in range(HALVINGS + 1):
+        found = _judged(practice, 1 - 2.0**-halvings, confidence, together)
+        if found.enough:
+            break
+    return found
+
+
+def _judged(practice: _Practice, doubt: float, confidence: float, together: int) -> Caution:
+    """How often what the gate calls mastered for the first time is mastered in truth."""
+    asked = confidence ** (1 / together)
+    called = trusted(practice.believed, doubt) >= asked
+    ever = called.any(axis=0)
+    right = np.take_along_axis(practice.mastered, called.argmax(axis=0)[None], axis=0)[0] & ever
+    times = ever.sum(axis=1)
+    if not times.all():  # on some platform nobody gets there
+        return Caution(together, asked, doubt, 0.0, 0.0)
+    by_platform = right.sum(axis=1) / times
+    return Caution(together, asked, doubt, float(right.sum() / times.sum()), float(np.quantile(by_platform, 0.05)))
+
+
+def _practise(drawn: Population, believed: Sequence[float], seed: int) -> _Practice:
+    """Learners who practise one concept each, ready for it: before the first lesson and after each."""
+    random = np.random.default_rng([seed, LESSONS])
+    K0, eta, guess, slip = believed
+    mastered = random.random(drawn.K0.shape) < drawn.K0
+    K = np.full(drawn.K0.shape, K0)
+    after, truth = [K], [mastered]
+    for _ in range(LESSONS):
+        correct = random.random(K.shape) < np.where(mastered, 1 - drawn.slip, drawn.guess)
+        known = K * np.where(correct, 1 - slip, slip)
+        K = known / (known + (1 - K) * np.where(correct, guess, 1 - guess))
+        K = K + eta * (1 - K)
+        mastered = mastered | (random.random(K.shape) < drawn.eta)
+        after.append(K)
+        truth.append(mastered)
+    return _Practice(np.stack(after), np.stack(truth))

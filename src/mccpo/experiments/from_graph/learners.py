@@ -1,0 +1,147 @@
+"""A graph made into an environment, its learners from the stated prior, as a folder that is like a prepared one.
+
+curriculum.json    the graph
+tutor.json         the environment to train in: learners of platforms that are drawn from the prior
+judge-others.json  the same with other platforms of the prior, to judge by
+prior.json         the prior, what the gate's caution is, and what is doubtful
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccpo import files
+from mccpo.curriculum import Curriculum, RawGraph, write_raw
+from mccpo.env import EVERYONE, OTHERS_FILE, TUTOR_FILE, PreparedTutor, describe_environment
+from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, Caution, cautions
+from mccpo.experiments.from_graph.prior import STATED, LearnerPrior
+from mccpo.experiments.from_graph.rehearsal import Rehearsal, rehearse
+from mccpo.experiments.prepare.checks import gate_warnings, refuse_closed_gate
+from mccpo.experiments.prepare.engagement import Engagement
+from mccpo.experiments.prepare.gate_reach import GateReach, gate_reach
+from mccpo.experiments.prepare.parameters import Beliefs, SharedParameters, signals_of
+from mccpo.files import dump_json
+
+DOCUMENT = "prior.json"
+HORIZON = 100
+MEMBERS = 16
+"""Platforms that the learners of an environment come from."""
+THETA = 0.7
+REHEARSING = 64
+"""Further platforms that the gate is rehearsed with, beside those of the tutor."""
+_TUTOR, _OTHERS, _CAUTION = 0, 1, 2  # set what is drawn for each apart
+
+
+@dataclass(frozen=True, eq=False)
+class LearnersOfPrior:
+    """What a graph without logs was made into: environments, the prior behind them, and how cautious the gate is."""
+
+    graph: RawGraph
+    tutor: PreparedTutor
+    others: PreparedTutor
+    prior: LearnerPrior
+    cautions: tuple[Caution, ...]
+    rehearsal: Rehearsal | None
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The prior, its means, and the caution that it asks for, as plain values."""
+        return {
+            "prior": asdict(self.prior),
+            "means": self.prior.means(),
+            "platforms": MEMBERS,
+            "caution": [one._asdict() for one in self.cautions],
+            "rehearsal": None if self.rehearsal is None else self.rehearsal._asdict(),
+            "warnings": list(self.warnings),
+        }
+
+    def write(self, folder: Path) -> None:
+        """Writes the folder."""
+        write_raw(self.graph, folder / "curriculum.json")
+        for name, env in ((TUTOR_FILE, self.tutor), (OTHERS_FILE, self.others)):
+            described = {"environment": env.name, "parameters": describe_environment(env)}
+            files.write_text(folder / name, dump_json(described, indent=1) + "\n")
+        files.write_text(folder / DOCUMENT, dump_json(self.as_json(), indent=2) + "\n")
+
+
+def learners_of_prior(
+    graph: RawGraph,
+    *,
+    confidence: float | None,
+    horizon: int | None = None,
+    seed: int = 0,
+    prior: LearnerPrior = STATED,
+) -> LearnersOfPrior:
+    """Makes environments of a graph alone: what the tutor believes are the prior's means, its learners are draws."""
+    curriculum = Curriculum.from_raw(graph)
+    believed = tuple(prior.means().values())
+    needed = curriculum.most_needed_with
+    found: dict[int, Caution] = {}
+    if confidence is not None:
+        found = cautions(prior.draw(PLATFORMS, CONCEPTS, _CAUTION), believed, confidence, needed.tolist(), seed)
+    doubt = np.array([found[number].doubt if found else 0.0 for number in needed], np.float32)
+    K0, eta, guess, slip = (np.full(len(curriculum), value, np.float32) for value in believed)
+    beliefs = Beliefs(K0, eta, guess, slip, doubt)
+    shared = SharedParameters(curriculum, beliefs, EVERYONE, THETA, confidence, HORIZON if horizon is None else horizon)
+    refuse_closed_gate(gate_reach(shared))
+    rehearsal = None
+    if confidence is not None and curriculum.edges:
+        rehearsal, shared = _rehearsed(shared, prior, confidence, seed)
+    tutor, others = (_environment(shared, prior, seed, which) for which in (_TUTOR, _OTHERS))
+    warnings = tuple(_warnings(graph, gate_reach(shared), found, rehearsal))
+    return LearnersOfPrior(graph, tutor, others, prior, tuple(found.values()), rehearsal, warnings)
+
+
+def _rehearsed(
+    shared: SharedParameters, prior: LearnerPrior, confidence: float, seed: int
+) -> tuple[Rehearsal, SharedParameters]:
+    """The gate made as cautious as a rehearsal on the graph asks for; the judges have no part in it."""
+
+    def stricter(halvings: int) -> SharedParameters:
+        doubt = (1 - (1 - shared.beliefs.doubt) * 2.0**-halvings).astype(np.float32)
+        return replace(shared, beliefs=shared.beliefs._replace(doubt=doubt))
+
+    def environments(halvings: int) -> Sequence[PreparedTutor] | None:
+        now = stricter(halvings)
+        reach = gate_reach(now)
+        if reach.locked and reach.fewest_lessons > reach.horizon:
+            return None
+        return [_environment(now, prior, seed, _TUTOR), _environment(now, prior, seed, _CAUTION, REHEARSING)]
+
+    rehearsal = rehearse(environments, confidence, seed)
+    return rehearsal, stricter(rehearsal.halvings)
+
+
+def _environment(
+    shared: SharedParameters, prior: LearnerPrior, seed: int, which: int, members: int = MEMBERS
+) -> PreparedTutor:
+    engagement = Engagement(*prior.engaged, r_squared=float("nan"), mean=float("nan"))
+    first = float((shared.beliefs.eta * (1 - shared.beliefs.K0)).mean())
+    population = prior.draw(members, len(shared.curriculum), 3 * seed + which)
+    return PreparedTutor(**shared.as_arguments(), **signals_of(engagement, first), population=population)
+
+
+def _warnings(
+    graph: RawGraph, reach: GateReach, found: dict[int, Caution], rehearsal: Rehearsal | None
+) -> Iterator[str]:
+    yield from gate_warnings(reach)
+    if rehearsal is not None and not rehearsal.enough:
+        yield (
+            f"in a rehearsal on this graph {rehearsal.unready:.1%} of lessons were unready in truth, where "
+            f"{rehearsal.most:.1%} may be, with as cautious a gate as learners can open; give --logs, or a longer "
+            "--horizon"
+        )
+    if not graph.demand:
+        yield f"{graph.source} states no demand: every concept is taken to ask the same, so c3 is 0 whatever is taught"
+    short = [one for one in found.values() if not one.enough]
+    if short:
+        one = short[-1]
+        yield (
+            f"where {one.together} prerequisites are needed together, the gate asks for {one.asked:.4f} of each, and "
+            f"is right in {one.true:.4f} of cases by the prior; give --logs, or state fewer prerequisites"
+        )

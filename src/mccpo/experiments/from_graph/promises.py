@@ -1,0 +1,127 @@
+"""What a tutor promises, by its certificates, and what nobody can promise of it; in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mccpo.experiments.certification.certify import shortfall
+from mccpo.runs.results import Bound, Certificate, Results, Row, Rows
+
+WORDS = {
+    "learning": "learning (ΔK, discounted)",
+    "learning-total": "learning (ΔK)",
+    "mastered": "mastered concepts",
+    "engagement": "engagement",
+    "c2": "the cost of too little progress (c2)",
+    "c3": "the cost of too little demand (c3)",
+    "c4": "the cost of engagement without learning (c4)",
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One thing that was asked for, with which learners, whether it is promised, and the sentence that says so."""
+
+    about: str
+    learners: str
+    kept: bool
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The promise as plain values."""
+        return dict(vars(self))
+
+
+def promises_of(certificates: Sequence[Certificate]) -> list[Promise]:
+    """All that certificates say, one promise for each floor, each budget and readiness."""
+    return [promise for certificate in certificates for promise in _promises(certificate)]
+
+
+def _promises(certificate: Certificate) -> Iterator[Promise]:
+    who = certificate.on or "the learners it was made for"
+    for name, bound in certificate.floors.items():
+        text = f"{WORDS.get(name, name)} is at least {_number(bound.bound)} an episode, the floor is "
+        yield _promise(name, who, bound, text + _number(bound.budget))
+    for name, bound in certificate.budgets.items():
+        text = f"{WORDS.get(name, name)} is at most {_number(bound.bound)} an episode, the budget is "
+        yield _promise(name, who, bound, text + _number(bound.budget))
+    if (ready := certificate.prerequisite) is not None:
+        if ready.structural:
+            yield Promise("ready", who, True, "every lesson is on a concept that the learner is ready for")
+        else:
+            text = (
+                f"at most {_share(ready.bound)} of lessons are on a concept that the learner is not ready for in truth"
+            )
+            yield _promise("ready", who, ready, f"{text}, the limit is {_share(ready.budget)}")
+
+
+def _promise(about: str, who: str, bound: Bound, text: str) -> Promise:
+    kept = bound.passed is not False
+    if kept:
+        return Promise(about, who, True, text)
+    mean = _share(bound.mean) if about == "ready" else _number(bound.mean)
+    more = "no number of episodes would do" if bound.episodes_needed is None else f"{bound.episodes_needed:,} would do"
+    return Promise(about, who, False, f"{text}; the mean over episodes is {mean}, {more}")
+
+
+def better_rules(rows: Rows, method: str, most_unready: float | None) -> Iterator[str]:
+    """The rules that meet all that was asked for, readiness too, where the policy does not or returns less."""
+    own, kept = rows[method]["return"].mean, meets_all(rows[method], most_unready)
+    for name, row in rows.items():
+        if name in (method, "unconstrained") or not meets_all(row, most_unready):
+            continue
+        if not kept or row["return"].mean > own:
+            also = "also meets" if kept else "meets"
+            yield (
+                f"to be better than a simple rule: {name} {also} all that was asked for, and returns "
+                f"{row['return'].mean:.4g}, {method} {own:.4g}"
+            )
+
+
+def meets_all(row: Row, most_unready: float | None) -> bool:
+    """Whether a method meets floors and budgets in every seed, and is unready in truth no more often than it may be."""
+    unready = row["true_violation_rate"].mean if "true_violation_rate" in row else 0.0
+    return row["satisfaction_strict"].mean == 1 and (most_unready is None or unready <= most_unready)
+
+
+def not_promised(
+    results: Results, method: str, most_unready: float | None, *, logs: bool, sources: Sequence[str] = ()
+) -> Iterator[str]:
+    """What is not promised, whatever the certificate says."""
+    unmet = results.settings[0].supplement.unmet
+    if unmet is not None:
+        yield f"what was asked for: {unmet.what}; {unmet.fix}"
+    yield from better_rules(results.settings[0].rows, method, most_unready)
+    if logs:
+        yield "that learners to come are like those of the logs"
+    else:
+        yield (
+            "that your learners are like those of the prior: there are no logs, so what they know, learn, guess and "
+            f"slip on is drawn from what {len(sources)} public logs span ({', '.join(sources)})"
+        )
+    yield "that the graph is right: readiness is counted by its edges (docs/graphs.md shows what wrong edges do)"
+
+
+def failure(certificates: Sequence[Certificate]) -> str | None:
+    """What stands in the way of the certificate in the environment of training; None where it passed."""
+    return shortfall(certificates[0])
+
+
+def compared(rows: Rows, most_unready: float | None) -> dict[str, dict[str, Any]]:
+    """What each method returns, teaches and does against readiness, and whether it meets all that was asked for."""
+    told = ("return", "learning", "dK", "mastered", "true_violation_rate")
+    return {
+        name: {metric: row[metric].mean for metric in told if metric in row}
+        | {"meets_all": meets_all(row, most_unready)}
+        for name, row in rows.items()
+    }
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2%}"
