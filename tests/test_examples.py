@@ -1,4 +1,4 @@
-"""Every example in the README and in a docstring runs as it is printed."""
+"""Every example in the page on Python and in a docstring runs as it is printed."""
 
 import doctest
 import importlib
@@ -22,8 +22,8 @@ def test_docstrings(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_readme() -> None:
-    tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+def test_the_page_on_python() -> None:
+    tried = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False)
     assert tried.attempted > 5
     assert tried.failed == 0
 

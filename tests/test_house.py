@@ -74,9 +74,13 @@ def test_a_bypass_is_noticed(tmp_path):
 CONTRACT = {
     "ConceptGraph",
     "Conditioned",
+    "ONE_MODEL",
+    "Ensemble",
     "Environment",
     "FiniteEnvironment",
     "Observation",
+    "ObservationField",
+    "Privileged",
     "TimeStep",
     "at_kappa",
     "check_budgets",

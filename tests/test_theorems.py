@@ -108,7 +108,7 @@ def test_theorem_3_blocking_the_unconstrained_optimum_returns_nothing(gate):
     assert values.ret < gate.best
 
 
-def test_theorem_3_so_does_every_filter_that_stays_within_the_support_of_the_unconstrained_optimum(gate):
+def test_theorem_3_filters_within_the_support_of_the_optimum_lose_return_too(gate):
     support = np.append(gate.free[0] > 1e-6, True)  # and the no-op, which any filter may fall back on
     assert support.tolist() == [False, False, True, True]
     assert gate.best_filter(support) == pytest.approx(0, abs=1e-9)

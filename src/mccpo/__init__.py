@@ -1,6 +1,8 @@
-"""mccpo: tutoring policies that cannot teach what a learner is not ready for, with engagement bounded by learning.
+"""mccpo: tutoring policies that teach only what a gate says a learner is ready for, and that are held to learning.
 
 >>> import mccpo
+>>> mccpo.__version__.count("."), mccpo.METHODS["mc-cpo"].label
+(2, 'MC-CPO')
 >>> env = mccpo.make("chain")
 >>> optimum = mccpo.solve(mccpo.enumerate_model(env), {"c4": 2.4505})
 >>> round(optimum.values.ret, 4), round(optimum.multipliers["c4"], 3)
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mccpo._version import __version__
 
 if TYPE_CHECKING:
+    from mccpo import datasets
     from mccpo.curriculum import Curriculum, frontier
     from mccpo.env import (
         Environment,
@@ -55,6 +58,7 @@ __all__ = [
     "__version__",
     "autoreset_step",
     "compare",
+    "datasets",
     "enumerate_model",
     "evaluate",
     "evaluate_neural",
@@ -109,4 +113,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"mccpo.{_HOMES[name]}"), name)
+    if name == "datasets":
+        return import_module("mccpo.datasets")
     raise AttributeError(f"module 'mccpo' has no attribute '{name}'")

@@ -16,8 +16,11 @@ from mccpo.errors import InputError
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """Yields a scratch path beside `path`; on success it takes the place of `path`, on failure it is removed."""
+def replacing(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Yields a scratch path beside `path`; on success it takes the place of `path`, on failure it is removed.
+
+    Only its owner can read what is `private`.
+    """
     target = Path(path)
     if target.is_dir():  # told before there is anything to put in place
         raise InputError(f"cannot write {target}: it is a folder", fix="choose another path")
@@ -32,15 +35,15 @@ def replacing(path: str | Path) -> Iterator[Path]:
     scratch = Path(name)
     try:
         yield scratch
-        _settle(scratch, target)
+        _settle(scratch, target, private=private)
     finally:
         with suppress(FileNotFoundError):
             scratch.unlink()
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
-    """Writes `content` to `path` atomically."""
-    with replacing(path) as scratch:
+def write_bytes(path: str | Path, content: bytes, *, private: bool = False) -> None:
+    """Writes `content` to `path` atomically; only its owner can read what is `private`."""
+    with replacing(path, private=private) as scratch:
         scratch.write_bytes(content)
 
 
@@ -49,13 +52,13 @@ def write_text(path: str | Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
-def _settle(scratch: Path, target: Path) -> None:
+def _settle(scratch: Path, target: Path, *, private: bool) -> None:
     # A rename is only durable once the bytes are: sync before it, or a crash can leave an empty file of the right name.
     with scratch.open("rb") as handle:
         os.fsync(handle.fileno())
     umask = os.umask(0)
     os.umask(umask)
-    scratch.chmod(0o666 & ~umask)
+    scratch.chmod(0o600 if private else 0o666 & ~umask)
     try:
         scratch.replace(target)
     except OSError as error:

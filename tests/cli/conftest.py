@@ -15,3 +15,4 @@ def _figures_are_drawn_where_they_are_looked_at(
     """Drawing takes longer than a small run, and has tests of its own; every run writes its report all the same."""
     if "figures" not in request.fixturenames:
         monkeypatch.setattr("mccpo.report.page.html.galleries", lambda *_: [])
+        monkeypatch.setattr("mccpo.report.page.html.opening", lambda *_: None)

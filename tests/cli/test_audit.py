@@ -9,11 +9,10 @@ import polars as pl
 import pytest
 
 from mccpo.cli import main
-from mccpo.cli.commands.audit import gain_by
 from mccpo.logs import read_table
 from mccpo.mastery import codes
 from mccpo.mastery.fitting import FitSettings, fit
-from mccpo.mastery.tables import responses_of
+from mccpo.mastery.tables import gains_by_model, responses_of
 
 
 def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learners: int = 40) -> pl.DataFrame:
@@ -40,6 +39,32 @@ def write_logs(path: Path, *, signal: bool = True, concept: bool = True, learner
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_the_headline_says_that_it_depends_on_its_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    write_logs(Path("logs.parquet"), signal=False)
+    assert main(["audit", "logs.parquet", "--model", "ema", "--out", "found"]) == 0
+    curve = json.loads(Path("found/audit.json").read_text())["curves"][0]["points"]
+    rates = {point["threshold"]: point["rate"] for point in curve}
+    text = capsys.readouterr().out
+    assert rates[0.05] > rates[0.0005]
+    assert f"at 0.05 it is {100 * rates[0.05]:.1f} %" in text.splitlines()[1]
+    assert "what is counted: right answers that bring no gain of mastery K" in text
+    first = Path("found/audit.html").read_text().partition("<table")[0]
+    assert "This number depends on its threshold" in first
+    assert "Threshold of the gain of mastery" in first
+
+
+def test_the_platforms_signal_has_no_threshold_to_depend_on(capsys: pytest.CaptureFixture[str]) -> None:
+    write_logs(Path("logs.parquet"))
+    assert main(["audit", "logs.parquet", "--model", "ema"]) == 0
+    assert "depends on its threshold" not in capsys.readouterr().out
+
+
+def test_out_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    write_logs(Path("logs.parquet"))
+    assert main(["audit", "logs.parquet", "--out", "found.html"]) == 2
+    assert "name a folder" in capsys.readouterr().err
 
 
 def test_the_audit_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +146,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(
 def test_the_gain_by_knowledge_tracing_is_what_it_adds_event_by_event() -> None:
     frame = write_logs(Path("logs.parquet"), learners=15)
     frame = frame.with_columns(concept=pl.when(pl.col("order") != 3).then(pl.col("concept")))
-    found = gain_by(frame, "bkt", 0.08, 2, 0)
+    found = gains_by_model(frame, ["bkt"], FitSettings(restarts=2, seed=0))["bkt"]
     model = fit("bkt", responses_of(frame), FitSettings(restarts=2, seed=0)).model
     known: dict[tuple[str, str], float] = {}
     expected = []
@@ -146,7 +171,7 @@ def test_the_gain_by_the_moving_average_is_what_it_adds_event_by_event() -> None
         for name, gain in zip(parts, gains, strict=True):
             known[learner, name] += gain
         expected.append(np.mean(gains))
-    np.testing.assert_allclose(gain_by(frame, "ema", 0.08, 1, 0), expected, atol=1e-6)
+    np.testing.assert_allclose(gains_by_model(frame, ["ema"], FitSettings(alpha=0.08))["ema"], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("format", "said"), [("junyi-2020", "26.5 % (90,485 of 340,988"), ("table", None)])

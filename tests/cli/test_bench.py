@@ -7,6 +7,7 @@ import pytest
 
 from mccpo.bench import logs as bench_logs
 from mccpo.bench import neural as bench_neural
+from mccpo.bench import ray_cells
 from mccpo.bench import tabular as bench_tabular
 from mccpo.bench.fresh import Memory
 from mccpo.bench.neural_results import (
@@ -265,3 +266,15 @@ def test_a_bar_that_is_missed_is_told_and_exit_3(served, monkeypatch, capsys):
 def test_learners_belong_to_the_serve_bench(call, capsys):
     assert main(["bench", *call]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_ray_bench_says_what_a_cell_costs_and_how_busy_it_was(monkeypatch, capsys):
+    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 40.0, 20.0)
+    monkeypatch.setattr(ray_cells, "measure", lambda _: measured)
+    assert main(["bench", "ray"]) == 0
+    told = capsys.readouterr().out
+    assert "on 2 cores, of which 0.5 were wanted before" in told
+    assert "1.00 s more" in told
+    assert "2.00 times as fast" in told
+    assert main(["bench", "ray", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["speed_up"] == 2.0

@@ -107,7 +107,10 @@ def test_ctrl_c_leaves_a_run_that_resumes_to_the_same_bits() -> None:
         [*call, "--out", "broken"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=env
     ) as process:
         assert process.stderr is not None
-        said = process.stderr.readline()  # a quarter of the way
+        said = process.stderr.readline()
+        while "%" not in said:  # a quarter of the way
+            assert said, "it ended before"
+            said = process.stderr.readline()
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130, (said, rest)

@@ -41,6 +41,11 @@ def test_the_model_and_its_diagnostics_are_written(logs, tmp_path, capsys):
     assert told == json.loads((tmp_path / "run" / "diagnostics.json").read_text())
     assert told["diagnostics"]["learners"] == 8
     assert told["diagnostics"]["events"] == 160
+    page = (tmp_path / "run" / "reliability.html").read_text()
+    assert page.count("<svg") >= 1
+    for one in told["diagnostics"]["reliability"]:  # the diagram's points stand below it, too
+        assert f"{one['predicted']:.3f}" in page
+        assert f"{one['correct']:.3f}" in page
     before = (tmp_path / "run" / "learner.json").read_bytes()
     assert main(["fit-learner", str(logs), "--out", str(tmp_path / "again"), "--json"]) == 0
     assert (tmp_path / "again" / "learner.json").read_bytes() == before

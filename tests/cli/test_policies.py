@@ -15,6 +15,7 @@ CURRICULUM = """{"concepts": [
     {"name": "counting", "demand": 0.2},
     {"name": "sorting", "demand": 0.4},
     {"name": "adding", "demand": 0.6, "prerequisites": ["counting"]}]}"""
+CERTIFICATE = "certificates/tutor-15.mc-cpo.json"
 FINITE = ["train", "gate", "--seeds", "1", "--episodes", "80"]
 
 
@@ -77,16 +78,32 @@ def test_evaluate_judges_the_saved_policies_again(run: str, capsys: pytest.Captu
     assert "mc-cpo" in capsys.readouterr().out
 
 
+def test_evaluate_keeps_its_result_and_the_report_shows_it(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Judged again" not in Path(run, "report.html").read_text()
+    assert main(["evaluate", run, "--episodes", "20", "--json"]) == 0
+    printed = _json(capsys)
+    kept = Path(run, "evaluations/seed-1.json")
+    assert printed.pop("written") == str(kept)
+    assert json.loads(kept.read_text())["results"] == printed
+    assert "Judged again on fresh episodes (seed 1, 20 episodes of each policy)" in Path(run, "report.html").read_text()
+    kept.write_text(kept.read_text().replace('"policies_sha256": "', '"policies_sha256": "0'))
+    assert main(["report", run]) == 0
+    assert "the evaluation is left out: " in capsys.readouterr().err
+    assert "Judged again" not in Path(run, "report.html").read_text()
+
+
 def test_certify_passes_and_the_report_shows_it(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certify", run, "--episodes", "400", "--json"]) == 0
     printed = _json(capsys)
-    assert printed == json.loads(Path(run, "certificate.json").read_text())
+    assert printed == json.loads(Path(run, CERTIFICATE).read_text())
     assert printed["passed"] is True
     assert printed["correction"]["claims"] == 2 * 3
+    assert "Bound at 95" in Path(run, "report.html").read_text()
     assert main(["report", run, "--out", f"{run}/page.html"]) == 0
     page = Path(run, "page.html").read_text()
     assert "Bound at 95" in page
-    assert "(MC-CPO of tutor-15 in 400 fresh episodes)" in page
+    assert "Certificate passed: " in page.partition("<table")[0]
+    assert "(MC-CPO of tutor-15 in 400 fresh episodes; the chance of error is shared over 2 policies" in page
     assert main(["certify", run, "--episodes", "400"]) == 0
     assert "0 of 8,000 steps taught what was not ready: the mask" in capsys.readouterr().out
 
@@ -95,7 +112,7 @@ def test_a_run_that_is_resumed_shows_its_certificate(
     run: str, trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["certify", run, "--episodes", "400"]) == 0
-    kept = {name: Path(run, name).read_bytes() for name in ("results.json", "policies.json", "certificate.json")}
+    kept = {name: Path(run, name).read_bytes() for name in ("results.json", "policies.json", CERTIFICATE)}
     assert main([*_training(trained.parent), "--out", run, "--resume"]) == 0
     assert {name: Path(run, name).read_bytes() for name in kept} == kept
     assert "Bound at 95" in Path(run, "report.html").read_text()
@@ -114,7 +131,7 @@ def test_a_certificate_that_says_nothing_is_left_out_of_the_report(
     run: str, change: dict[str, object], what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["certify", run, "--episodes", "1"]) == 3
-    path = Path(run, "certificate.json")
+    path = Path(run, CERTIFICATE)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     capsys.readouterr()
     assert main(["report", run]) == 0
@@ -131,7 +148,7 @@ def test_certify_that_falls_short_exits_3_and_leaves_its_certificate(
     captured = capsys.readouterr()
     assert "not passed" in captured.out
     assert "above its limit 2.5" in captured.err.splitlines()[-1]
-    assert json.loads(Path(run, "certificate.json").read_text())["passed"] is False
+    assert json.loads(Path(run, CERTIFICATE).read_text())["passed"] is False
 
 
 def test_a_certificate_of_another_run_is_left_out_of_the_report(run: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +197,7 @@ def test_wrong_input_is_one_line_and_exit_2(
     assert len(captured.err.splitlines()) == 1, captured.err
     assert culprit in captured.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
-    assert not Path(run, "certificate.json").exists()
+    assert not Path(run, CERTIFICATE).exists()
 
 
 def test_a_damaged_run_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,3 +216,19 @@ def test_a_finite_run_has_nothing_to_evaluate_or_certify(
         capsys.readouterr()
         assert main([command, "run"]) == 2
         assert "exact" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_policy_that_remembers_is_trained_evaluated_certified_and_not_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, small = str(tmp_path / "run"), ["--set", "concepts=4,horizon=5", "--steps", "300", "--seeds", "1"]
+    methods = ["--methods", "unconstrained,mc-cpo-recurrent", "--budget", "c2=1,c3=5,c4=5"]
+    assert main(["compare", "tutor-15-answers", *small, *methods, "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", run, "--episodes", "50", "--json"]) == 0
+    assert "mc-cpo-recurrent" in capsys.readouterr().out
+    assert main(["certify", run, "--method", "mc-cpo-recurrent", "--episodes", "400", "--json"]) in (0, 3)
+    assert "mc-cpo-recurrent" in capsys.readouterr().out
+    assert main(["serve", run, "--method", "mc-cpo-recurrent", "--no-keys"]) == 2
+    assert "cannot be served: it has 'sees', which the service does not know" in capsys.readouterr().err

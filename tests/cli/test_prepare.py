@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 from mccpo.cli import main
 from mccpo.env import make
-from mccpo.experiments import Options, feasibility
+from mccpo.experiments import Options, certificates, evaluate, feasibility
 from mccpo.experiments.paper import from_logs as data
+from mccpo.experiments.prepare import prepared
+from mccpo.experiments.prepare.agreement import NOT_COMPARED
 from mccpo.logs.synthetic import generate
 from mccpo.methods import NeuralPlan, Sizes
+from mccpo.runs.results import Bound, Certificate, Correction, PolicyBounds, Readiness
 
 GRAPH = "name,prerequisites\nb,a\nc,b\na,\n"
 ROOT = Path(__file__).parents[2]
@@ -25,6 +29,8 @@ BY_THETA = ["--ready", "theta"]
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MCCPO_DATA", raising=False)
+    # Rules that teach every kind of learners have a test of their own; to compile them takes seconds a kind.
+    monkeypatch.setattr(prepared, "compare_kinds", lambda *_: NOT_COMPARED)
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_prepare_prints_for_people_and_over_what_it_made_before(logs, capsys):
     shown = capsys.readouterr().out
     assert "made: 3 concepts, 2 edges\n" in shown
     assert "events    240 in the table, 240 on the graph, 240 in episodes" in shown
-    assert "learners  8 to train with (knowledge tracing), 8 others to judge by" in shown
+    assert "learners  8 to train with (bkt), 8 others to judge by" in shown
     assert "next: mccpo compare made" in shown
 
 
@@ -98,7 +104,7 @@ def test_flags_reach_what_is_made(logs, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["choices"] == {
         "minimum": 6, "episodes": 12, "horizon": 7, "group": "class", "theta": 0.6, "ready": None, "robust": False,
-        "restarts": 1, "seed": 3,
+        "restarts": 1, "seed": 3, "model": "bkt",
     }  # fmt: skip
     env = make("made")
     assert (env.horizon, env.theta) == (7, 0.6)
@@ -217,7 +223,7 @@ def test_warnings_are_on_stderr_in_the_json_and_in_the_folder(logs, capsys):
     assert "graph.csv: 1 faults repaired" in warnings[0]
     assert "16 learners make both environments" in warnings[1]
     assert "no better than a constant" in said.err  # answers are drawn at random
-    assert "the horizon is 400, but with the discount 0.99" in warnings[-1]
+    assert any("the horizon is 400, but with the discount 0.99" in line for line in warnings)
     assert make("made", gamma=0.998).gamma == 0.998  # as that line says
 
 
@@ -271,12 +277,61 @@ def test_from_logs_to_policies_that_others_judge(logs, capsys, monkeypatch):
     assert main(["evaluate", str(run), "--on", "made/judge.json", "--episodes", "20", "--json"]) == 0
     judged = json.loads(capsys.readouterr().out)
     assert judged["table"] == "prepared-judge"
+    assert judged["title"] == "Saved policies on made/judge.json, judged again"
     assert set(judged["rows"]) == {"unconstrained", "mc-cpo-paper"}
     for cost, budget in judged["budgets"].items():
         assert budget == pytest.approx(0.9 * judged["rows"]["unconstrained"][f"J_{cost}"]["mean"])
     assert judged["budgets"] != trained["budgets"]
     assert "trained in another environment" in judged["notes"][0]
+    assert main(["compare", "./made", "--methods", "random-ready", "--out", "rules"]) == 0  # the anchor is kept, too
+    assert main(["evaluate", "rules", "--on", "made/judge-others.json", "--episodes", "20"]) == 0
+    assert "Saved policies on made/judge-others.json" in capsys.readouterr().out
+    assert main(["evaluate", "rules", "--on", "made/judge.json", "--episodes", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["budgets"] == pytest.approx(judged["budgets"])
     assert "trained to teach other concepts" in refusal(capsys, "evaluate", str(run), "--on", "tutor-15")
+    # All judges that were not refused, each behind a certificate of its own, and exit 3 where one is not kept.
+    judges = [judge["file"] for judge in json.loads(Path("made/prepared.json").read_text())["judges"]]
+    document = json.loads(Path("made/prepared.json").read_text())
+    document["judges"] = [{"file": name, "refused": None if name != "judge-others.json" else "bad"} for name in judges]
+    Path("made/prepared.json").write_text(json.dumps(document))
+    monkeypatch.setattr(evaluate, "moved", lambda policies, env, *_: replace(policies, env=env))
+    monkeypatch.setattr(certificates, "certify", _not_kept_elsewhere)
+    assert main(["certify", str(run), "--method", "mc-cpo-paper", "--json"]) == 3
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["passed"]
+    assert list(found["judges"]) == ["judge"]
+    assert not found["judges"]["judge"]["passed"]
+    assert "judge-others.json does not judge: bad" in said.err
+    assert "with the learners of judge, c4 of policy 0 is 2 at most, above its limit 1" in said.err
+    assert "train behind a stricter gate (--ready), or ask for less" in said.err
+    assert len(certificates.certificate_files(run)) == 2
+    assert main(["certify", str(run), "--method", "mc-cpo-paper", "--on", "made/judge-others.json"]) == 3
+    monkeypatch.setattr(evaluate, "unconstrained_of", lambda *_: None)
+    assert main(["certify", str(run), "--method", "mc-cpo-paper"]) == 0
+    assert "no judge is asked: the run keeps no unconstrained policies" in capsys.readouterr().err
+
+
+def _not_kept_elsewhere(policies, terms, progress, **_):
+    """A certificate that is passed in the environment of training and nowhere else."""
+    del progress
+    passed = policies.env.name == "prepared" and policies.env.population is None
+    bound = Bound(mean=2.0, bound=2.0, normal=2.0, budget=1.0, episodes_needed=None, passed=passed)
+    ready = Readiness(**vars(replace(bound, passed=None)), violations=0, steps=1)
+    return Certificate(
+        confidence=terms.confidence,
+        passed=passed,
+        budgets={"c4": replace(bound, policy=0)},
+        floors={},
+        prerequisite=ready,
+        policies=(PolicyBounds(0, passed, {"c4": bound}, ready, {}),),
+        part=policies.part,
+        environment=policies.env.name,
+        method=policies.method.name,
+        episodes=terms.episodes,
+        estimation_error=0.0,
+        correction=Correction(1, confidence_of_each=0.95),
+    )
 
 
 def commands(document, after=""):
@@ -296,3 +351,8 @@ def test_the_commands_of_the_documents_run(document, after, capsys):
         assert main([*call, *(["--print-config"] if training else [])]) == 0, call
     assert make("mine").horizon == 40
     assert len(make("mine/judge.json").curriculum.edges) == 41
+
+
+def test_the_kind_of_learners_to_train_with_is_a_flag_of_its_own(logs, capsys):
+    assert "no environment simulates learners of 'elo'" in refusal(capsys, *logs, "--learners", "elo", "--out", "made")
+    assert not Path("made").exists()

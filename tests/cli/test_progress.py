@@ -43,6 +43,7 @@ def train(clock: Clock, begin: int = 0, points: int = 8) -> None:
 def test_elsewhere_every_quarter_is_a_line(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     train(clock)
     assert capsys.readouterr().err.splitlines() == [
+        "tutor-15 unconstrained: begins",
         "tutor-15 unconstrained: 25 % (32.0 s, 500 steps/s, 12 s left)",
         "tutor-15 unconstrained: 50 % (36.0 s, 500 steps/s, 8 s left)",
         "tutor-15 unconstrained: 75 % (40.0 s, 500 steps/s, 4 s left)",
@@ -53,6 +54,7 @@ def test_elsewhere_every_quarter_is_a_line(clock: Clock, capsys: pytest.CaptureF
 def test_a_resumed_stage_counts_from_where_it_goes_on(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     train(clock, begin=4)
     assert capsys.readouterr().err.splitlines() == [
+        "tutor-15 unconstrained: begins",
         "tutor-15 unconstrained: 50 % (0.0 s)",
         "tutor-15 unconstrained: 75 % (32.0 s, 500 steps/s, 4 s left)",
         "tutor-15 unconstrained: 100 % (36.0 s, 500 steps/s)",
@@ -64,7 +66,7 @@ def test_a_stage_of_one_point_has_no_speed(clock: Clock, capsys: pytest.CaptureF
         show(Stage("gate", 1, 10, "episodes"), 0)
         clock.now += 3
         show(Stage("gate", 1, 10, "episodes"), 1)
-    assert capsys.readouterr().err == "gate: 100 % (3.0 s)\n"
+    assert capsys.readouterr().err == "gate: begins\ngate: 100 % (3.0 s)\n"
 
 
 def test_large_numbers_are_rounded_and_grouped(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,17 @@ def test_a_run_becomes_a_page(results: object) -> None:
     assert "Return during training" in Path("run/report.html").read_text()
 
 
+@pytest.mark.parametrize(("out", "page"), [("mine", "mine/report.html"), ("mine.html", "mine.html")])
+def test_out_is_a_folder_unless_it_ends_in_html(out: str, page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run/results.json").write_text(json.dumps(one_cell()))
+    assert main(["report", "run", "--out", out]) == 0
+    assert capsys.readouterr().out == f"report: {page}\n"
+    assert Path(page).is_file()
+    Path("other").write_text("")
+    assert main(["report", "run", "--out", "other"]) == 2
+    assert "ends in .html, or a folder" in capsys.readouterr().err
+
+
 def test_a_run_without_curves_becomes_a_page() -> None:
     """Such as a cell of a benchmark."""
     Path("run/metrics.parquet").unlink()

@@ -25,6 +25,7 @@ from mccpo.methods import method_spec
 from mccpo.methods.gradient.graph_network import shared_network_of
 
 COMMAND = [sys.executable, "-c", "import sys; from mccpo.cli import main; sys.exit(main())"]
+SIX = ["--run", "six"]
 ANCHOR = Values(3.0, {"c2": 0.1, "c3": 1.0, "c4": 2.0}, 4.0, 0.5, 0.0, 1.0, 0.01)
 
 
@@ -57,9 +58,9 @@ def runs(made, tmp_path, monkeypatch):
 
 
 @contextmanager
-def serving(*tokens, **how):
+def serving(*tokens, keys=("--no-keys",), **how):
     """A service on a free port: its process, and what it says of itself."""
-    with forked("serve", *tokens, "--port", "0", "--json", **how) as process:
+    with forked("serve", *tokens, *keys, "--drain-seconds", "0", "--port", "0", "--json", **how) as process:
         yield process, about(process.out) or pytest.fail(process.told())
 
 
@@ -98,7 +99,7 @@ def cpu_seconds(process):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell what a process used")
 def test_it_starts_within_three_seconds_of_work_and_little_memory():
     """Work rather than time on the clock, which depends on who else is at work on the machine."""
-    call = [*COMMAND, "serve", "six", "--port", "0", "--json"]
+    call = [*COMMAND, "serve", "six", "--no-keys", "--port", "0", "--json"]
     with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             told = about(process.stdout)
@@ -153,7 +154,7 @@ def test_the_demonstration_teaches_simulated_learners_and_leaves_nothing_behind(
         "serve.train_small = lambda folder: shutil.copytree('six', folder / 'demo')",
         "simulated.PAUSE = (0.0, 0.01)",
     )
-    with serving("--demo", before="\n".join(lines), TMPDIR=str(runs)) as (process, told):
+    with serving("--demo", keys=(), before="\n".join(lines), TMPDIR=str(runs)) as (process, told):
         assert Path(told["database"]).parent.parent.parent == runs
         with httpx.Client(base_url=told["url"], timeout=20) as client:
             found = []
@@ -191,7 +192,12 @@ URLS = (
 
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize(
-    "tokens", [["serve", "six", "--port", "0", "--database"], ["verify"], ["serve", "six", "--debug", "--database"]]
+    "tokens",
+    [
+        ["serve", "six", "--no-keys", "--port", "0", "--database"],
+        ["verify"],
+        ["serve", "six", "--no-keys", "--debug", "--database"],
+    ],
 )
 def test_the_password_of_a_database_is_told_nowhere(capsys, url, tokens):
     assert main([*tokens, url]) == 2
@@ -201,7 +207,7 @@ def test_the_password_of_a_database_is_told_nowhere(capsys, url, tokens):
 def test_settings_are_printed_without_passwords(runs, capsys, monkeypatch):
     monkeypatch.setenv("MCCPO_SERVE_DATABASE", URLS[1])
     for more in ([], ["--json"]):
-        assert main(["serve", "six", "--print-config", *more]) == 0
+        assert main(["serve", "six", "--no-keys", "--print-config", *more]) == 0
         said = "".join(capsys.readouterr())
         assert "postgresql://me:***@127.0.0.1:1/none" in said
         assert "s3c" not in said
@@ -226,24 +232,24 @@ def test_a_small_policy_is_trained_whatever_the_users_settings_are(runs, monkeyp
 
 
 def test_keys_are_created_listed_revoked_and_asked_for(capsys):
-    assert main(["keys", "create", "--role", "client", "--tenant", "north", "--label", "the app"]) == 0
+    assert main(["keys", "create", *SIX, "--role", "client", "--tenant", "north", "--label", "the app"]) == 0
     created = capsys.readouterr()
     key = created.out.strip()
     assert key not in created.err
-    with serving("six") as (process, told):
+    with serving("six", keys=()) as (process, told):
         assert told["keys"] == 1
         assert taught(told["url"], key)
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
-        assert main(["keys", "list", "--json"]) == 0
+        assert main(["keys", "list", *SIX, "--json"]) == 0
         (listed,) = json.loads(capsys.readouterr().out)["keys"]
         assert (listed["tenant"], listed["role"], listed["label"]) == ("north", "client", "the app")
-        assert main(["keys", "revoke", listed["id"]]) == 0
+        assert main(["keys", "revoke", listed["id"], *SIX]) == 0
         header = {"Authorization": f"Bearer {key}"}
         assert httpx.get(f"{told['url']}/v1/curriculum", headers=header, timeout=20).status_code == 401
         process.signal(signal.SIGTERM)
         assert "loopback" not in process.told()
     capsys.readouterr()
-    assert main(["keys", "list"]) == 0
+    assert main(["keys", "list", *SIX]) == 0
     assert "revoked" in capsys.readouterr().out
 
 
@@ -251,40 +257,64 @@ def test_the_first_key_closes_a_service_that_runs_and_revoking_it_opens_nothing(
     with serving("six") as (process, told):
         assert taught(told["url"])
         assert httpx.get(f"{told['url']}/pages/learners", timeout=20).status_code == 200
-        assert main(["keys", "create", "--role", "admin", "--json"]) == 0
+        assert main(["keys", "create", *SIX, "--role", "admin", "--json"]) == 0
         made = json.loads(capsys.readouterr().out)
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
         door = httpx.get(f"{told['url']}/pages/learners", timeout=20)
         assert (door.status_code, door.headers["location"][:14]) == (303, "/pages/sign-in")
         assert taught(told["url"], made["key"])
-        assert main(["keys", "revoke", made["id"]]) == 0
+        assert main(["keys", "revoke", made["id"], *SIX]) == 0
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
-        Path("mccpo-keys.json").unlink()
+        Path("six/decisions-keys.json").unlink()
         assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
         process.signal(signal.SIGTERM)
         assert "every request needs one" in process.told()
 
 
-def test_a_file_of_revoked_keys_lets_nobody_in_after_a_restart_either(capsys):
-    main(["keys", "create", "--role", "admin", "--json"])
-    main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"]])
-    with serving("six") as (process, told):
-        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
-        process.signal(signal.SIGTERM)
-        assert "are revoked: nobody is answered" in process.told()
-
-
-def test_a_file_of_revoked_keys_that_is_named_is_refused(capsys):
-    main(["keys", "create", "--role", "admin", "--json", "--keys", "mine.json"])
-    main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"], "--keys", "mine.json"])
+@pytest.mark.parametrize(
+    ("whose", "served"), [(SIX, []), (["--keys", "mine.json"], ["--keys", "mine.json"])], ids=["beside", "named"]
+)
+def test_a_file_of_revoked_keys_starts_nothing(capsys, whose, served):
+    main(["keys", "create", "--role", "admin", "--json", *whose])
+    main(["keys", "revoke", json.loads(capsys.readouterr().out)["id"], *whose])
     capsys.readouterr()
-    assert "all keys in mine.json are revoked" in refusal(capsys, "serve", "six", "--keys", "mine.json", "--port", "0")
+    assert "no key in it works any more" in refusal(capsys, "serve", "six", *served, "--port", "0")
 
 
 def test_the_keys_file_holds_no_key(runs, capsys):
-    main(["keys", "create", "--role", "admin", "--json"])
+    main(["keys", "create", *SIX, "--role", "admin", "--json"])
     told = json.loads(capsys.readouterr().out)
-    assert told["key"].rsplit("_", 1)[1] not in (runs / "mccpo-keys.json").read_text()
+    assert told["key"].rsplit("_", 1)[1] not in (runs / "six" / "decisions-keys.json").read_text()
+
+
+def test_without_a_key_it_does_not_start_and_says_what_to_do(runs, capsys):
+    said = refusal(capsys, "serve", "six", "--port", "0")
+    assert "`mccpo keys create --run six --role admin`" in said
+    assert "--no-keys" in said
+    assert not (runs / "six" / "decisions.db").exists()
+
+
+def test_the_keys_go_with_the_record_wherever_it_is_started_from(runs, capsys):
+    main(["keys", "create", *SIX, "--role", "admin", "--tenant", "local"])
+    key = capsys.readouterr().out.strip()
+    elsewhere = runs / "elsewhere"
+    elsewhere.mkdir()
+    with serving(runs / "six", keys=(), folder=elsewhere) as (process, told):
+        assert taught(told["url"], key)
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        process.signal(signal.SIGTERM)
+        process.ended()
+    assert "which --no-keys would pass over" in refusal(capsys, "serve", "six", "--no-keys", "--port", "0")
+    Path("six/decisions-keys.json").unlink()
+    assert "was written with keys" in refusal(capsys, "serve", "six", "--no-keys", "--port", "0")
+    assert "it holds none" in refusal(capsys, "serve", "six", "--port", "0")
+
+
+def test_only_its_owner_reads_the_record(runs):
+    with serving("six") as (_, told):
+        taught(told["url"])
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (runs / "six").glob("decisions.db*")}
+    assert modes == dict.fromkeys(("decisions.db", "decisions.db-wal", "decisions.db-shm"), 0o600)
 
 
 @pytest.mark.parametrize(
@@ -294,26 +324,30 @@ def test_the_keys_file_holds_no_key(runs, capsys):
         (["serve", "six", "--demo"], "--demo trains a policy of its own"),
         (["serve", "--demo", "--database", "here.db"], "--demo trains a policy of its own"),
         (["serve", "--demo", "--keys", "here.json"], "--demo trains a policy of its own"),
-        (["serve", "six", "--keys", "mistyped.json"], "there is no such file"),
-        (["serve", "nowhere"], "cannot read nowhere/policies.json"),
-        (["serve", "six", "--host", "0.0.0.0"], "has no keys"),
-        (["serve", "six", "--host", "example.org"], "has no keys"),
-        (["serve", "six", "--method", "magic"], "no policy of the method 'magic'"),
-        (["serve", "six", "--seed", "7"], "there is no seed 7"),
-        (["serve", "six", "--port", "99999"], "--port is 99999"),
-        (["serve", "six", "--database", "mysql://localhost/x"], "mysql"),
-        (["serve", "six", "--rate", "0"], "--rate is 0"),
-        (["serve", "six", "--session-minutes", "-1"], "--session-minutes is -1"),
-        (["serve", "six", "--defer-below", "0.9"], "--defer-below is given without --defer"),
-        (["serve", "six", "--defer", "nobody"], "nobody"),
-        (["serve", "six", "--defer", "teacher", "--defer-below", "0.7"], "the gate opens at 0.7"),
-        (["serve", "six", "--defer", "probe", "--ready", "0.98"], "the gate opens at 0.98"),
-        (["serve", "six", "--defer", "probe", "--defer-below", "nan"], "deferred below nan"),
-        (["serve", "six", "--bound", "colour=1"], "--bound has 'colour'"),
-        (["serve", "six", "--bound", "restriction_rate=-1"], "--bound has restriction_rate=-1"),
-        (["serve", "six", "--forgetting-days", "0"], "--forgetting-days is 0"),
-        (["keys", "create", "--role", "king"], "there is no role 'king'"),
-        (["keys", "revoke", "nothing"], "has no key 'nothing'"),
+        (["serve", "six", "--keys", "mistyped.json"], "it holds none"),
+        (["serve", "six", "--keys", "mistyped.json", "--no-keys"], "contradict each other"),
+        (["serve", "six", "--database", "postgresql://localhost/x"], "has no file of keys beside it"),
+        (["keys", "list"], "say whose keys these are"),
+        (["keys", "list", "--run", "nowhere"], "there is no run nowhere"),
+        (["serve", "nowhere", "--no-keys"], "cannot read nowhere/policies.json"),
+        (["serve", "six", "--no-keys", "--host", "0.0.0.0"], "no keys are asked for"),
+        (["serve", "six", "--no-keys", "--host", "example.org"], "no keys are asked for"),
+        (["serve", "six", "--no-keys", "--method", "magic"], "no policy of the method 'magic'"),
+        (["serve", "six", "--no-keys", "--seed", "7"], "there is no seed 7"),
+        (["serve", "six", "--no-keys", "--port", "99999"], "--port is 99999"),
+        (["serve", "six", "--no-keys", "--database", "mysql://localhost/x"], "mysql"),
+        (["serve", "six", "--no-keys", "--rate", "0"], "--rate is 0"),
+        (["serve", "six", "--no-keys", "--session-minutes", "-1"], "--session-minutes is -1"),
+        (["serve", "six", "--no-keys", "--defer-below", "0.9"], "--defer-below is given without --defer"),
+        (["serve", "six", "--no-keys", "--defer", "nobody"], "nobody"),
+        (["serve", "six", "--no-keys", "--defer", "teacher", "--defer-below", "0.7"], "the gate opens at 0.7"),
+        (["serve", "six", "--no-keys", "--defer", "probe", "--ready", "0.98"], "the gate opens at 0.98"),
+        (["serve", "six", "--no-keys", "--defer", "probe", "--defer-below", "nan"], "deferred below nan"),
+        (["serve", "six", "--no-keys", "--bound", "colour=1"], "--bound has 'colour'"),
+        (["serve", "six", "--no-keys", "--bound", "restriction_rate=-1"], "--bound has restriction_rate=-1"),
+        (["serve", "six", "--no-keys", "--forgetting-days", "0"], "--forgetting-days is 0"),
+        (["keys", "create", *SIX, "--role", "king"], "there is no role 'king'"),
+        (["keys", "revoke", "nothing", *SIX], "has no key 'nothing'"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_exit_2(capsys, tokens, message):
@@ -322,7 +356,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(capsys, tokens, message):
 
 def test_what_is_not_installed_is_named(capsys, monkeypatch):
     monkeypatch.setattr("mccpo.cli.commands.serve.find_spec", lambda name: None if name == "uvicorn" else name)
-    assert "uvicorn is not installed; install mccpo[serve]" in refusal(capsys, "serve", "six")
+    assert "uvicorn is not installed; install mccpo[serve]" in refusal(capsys, "serve", "six", "--no-keys")
 
 
 def test_a_damaged_policy_is_not_served(runs, capsys):
@@ -330,18 +364,22 @@ def test_a_damaged_policy_is_not_served(runs, capsys):
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     path.write_bytes(content)
-    assert "does not hold the policies" in refusal(capsys, "serve", "six")
+    assert "does not hold the policies" in refusal(capsys, "serve", "six", "--no-keys")
 
 
 def test_a_record_of_another_curriculum_is_not_written_to(runs, capsys):
     with serving("six") as (_, told):
         taught(told["url"])
-    assert "another curriculum" in refusal(capsys, "serve", "five", "--database", "six/decisions.db", "--port", "0")
+    assert "another curriculum" in refusal(
+        capsys, "serve", "five", "--no-keys", "--database", "six/decisions.db", "--port", "0"
+    )
 
 
 def test_a_database_that_is_none_is_refused(runs, capsys):
     (runs / "text.db").write_text("this is no database, and should not become one" * 100)
-    assert "cannot open the database" in refusal(capsys, "serve", "six", "--database", "text.db", "--port", "0")
+    assert "cannot open the database" in refusal(
+        capsys, "serve", "six", "--no-keys", "--database", "text.db", "--port", "0"
+    )
     assert (runs / "text.db").read_text().startswith("this is no database")
 
 
@@ -350,7 +388,7 @@ def test_a_database_of_a_newer_version_is_refused(runs, capsys):
         connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
         connection.execute("INSERT INTO alembic_version VALUES ('9999')")
     connection.close()
-    for tokens in (["serve", "six", "--port", "0", "--database", "newer.db"], ["verify", "newer.db"]):
+    for tokens in (["serve", "six", "--no-keys", "--port", "0", "--database", "newer.db"], ["verify", "newer.db"]):
         assert "written by a newer mccpo" in refusal(capsys, *tokens)
 
 
@@ -363,4 +401,4 @@ def test_every_address_of_the_loopback_is_answered():
 def test_a_port_that_is_taken_is_refused(capsys):
     with serving("six") as (_, told):
         port = told["url"].rsplit(":", 1)[1]
-        assert "cannot listen on" in refusal(capsys, "serve", "five", "--port", port)
+        assert "cannot listen on" in refusal(capsys, "serve", "five", "--no-keys", "--port", port)

@@ -1,5 +1,7 @@
 """Exact values agree with closed forms, with plain recursion and with episodes played in the environment."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -171,6 +173,13 @@ def test_rhsi_is_one_for_the_unconstrained_policy_and_falls_with_return_and_cost
     assert rhsi(half, worst, ("c2",)) == 0
 
 
+def test_rhsi_has_no_upper_bound(finite):
+    model = finite("chain").model
+    anchor = evaluate(model, always(model, "hack"))
+    dearer = replace(anchor, costs={name: 2 * cost for name, cost in anchor.costs.items()})
+    assert rhsi(dearer, anchor, ("c4",)) == pytest.approx(2)
+
+
 def test_rhsi_takes_the_root_mean_square_over_costs(finite):
     model = finite("random").model
     worst = evaluate(model, always(model, "hack"))
@@ -198,3 +207,13 @@ def test_a_budget_is_met_within_the_tolerance_and_a_budget_of_0_within_the_slack
 
 def test_every_budget_must_be_met():
     assert not satisfies({"a": 0.5, "b": 2.0}, {"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}, 0.1)
+
+
+def test_rhsi_rewards_disengagement_and_depends_on_its_anchor(finite):
+    """What tables say beside it: it falls to 0 without engagement, exceeds 1, and moves with its anchor."""
+    model = finite("chain").model
+    hack, unready, first = (evaluate(model, always(model, action)) for action in ("hack", "5", "1"))
+    assert (rhsi(unready, hack, ("c4",)), unready.gain) == (0.0, 0.0)  # no better than hacking for who is to learn
+    assert rhsi(hack, hack, ("c4",)) == pytest.approx(1.0)
+    assert rhsi(hack, first, ("c4",)) > 1.0
+    assert rhsi(first, hack, ("c4",)) != pytest.approx(rhsi(first, first, ("c4",)))

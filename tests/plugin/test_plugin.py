@@ -185,7 +185,7 @@ def test_logs_check_reads_their_columns(ended: Mapping[str, Ended]) -> None:
 
 def test_serve_decides_for_a_learner(environ: dict[str, str], folder: Path, ended: Mapping[str, Ended]) -> None:
     assert ended["train"].code == 0
-    call = [*COMMAND, "serve", "trained", "--port", "0", "--json"]
+    call = [*COMMAND, "serve", "trained", "--no-keys", "--port", "0", "--json"]
     with subprocess.Popen(call, stdout=subprocess.PIPE, text=True, cwd=folder, env=environ) as process:
         try:
             assert process.stdout is not None

@@ -129,6 +129,7 @@ def taught(order: list[int], concepts: int = 6, steps: int = 20) -> dict[str, An
 
 
 INFEASIBLE = {
+    "feasible": False,
     "what": "no policy meets c3 ≤ 5.71",
     "fix": "raise all budgets by a factor of at least 1.26",
     "conflict": ["c3"],

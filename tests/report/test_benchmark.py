@@ -164,7 +164,7 @@ def test_what_failed_says_so(tables, text):
 def test_finite_environment_shows_optimum_shares_and_costs(folder, tables):
     rows = pl.read_parquet(folder / "rows.parquet")
     cells = tables["on-chain", "cells"]
-    assert [cell["text"] for cell in cells[0]][3:5] == ["Share of optimum", "J(c4)mean, worst seed"]
+    assert [cell["text"] for cell in cells[0]][3:5] == ["Share of optimum", "Cost c4J(c4): mean, worst seed"]
     found = next(row for row in cells if row[0]["text"] == "CPO" and row[1]["text"] == "0.7")
     here = rows.filter(pl.col("environment") == "chain", pl.col("method") == "cpo", pl.col("kappa") == 0.7)
     assert float(found[3]["key"]) == pytest.approx(here["optimum_share"].mean())
@@ -238,7 +238,7 @@ def column(rows, name):
 def test_tables_show_what_is_learnt(folder, tables):
     rows = pl.read_parquet(folder / "rows.parquet").filter(pl.col("environment") == "tutor-15")
     place, cells = tables["on-tutor-15", "place"], tables["on-tutor-15", "cells"]
-    for metric, head in (("dK", "ΔK"), ("mastered", "Mastered")):
+    for metric, head in (("dK", "Mastery gained"), ("mastered", "Mastered")):
         for name in ("cpo", "mc-cpo", "planning"):
             here = rows.filter(pl.col("method") == name)
             shown = row_of(place[1:], words.method_label(name))[column(place, head)]
@@ -290,15 +290,22 @@ def test_the_plane_has_rules_and_what_mixing_them_gives(view, monkeypatch):
     told = [name for _, name in group.legend]
     free = "best known without budgets"
     assert {free, "what mixtures of rules and the unconstrained tutor reach"} <= set(told)
-    named = next(name for name in told if name.startswith("rules, from left to right: "))
-    assert "Planning" in named
+    assert "a rule" in told
+    assert "Planning" in group.panels[0].svg  # named where it stands
     assert drawn.count((environment.gain, environment.ret, "s")) == 1
     metrics = environment.pair("planning").first.metrics
     assert (metrics["dK"].mean, metrics["return"].mean, "D") in drawn
     without = replace(environment, pairs=tuple(pair for pair in environment.pairs if pair.kind != "tutor"))
     told = [name for _, name in plane(without, strokes(view), iter("a")).legend]
-    assert not any(name.startswith("rules") for name in told)
+    assert "a rule" not in told
     assert free in told
+
+
+def test_planes_stand_before_any_table(view):
+    first = render(view).partition("<table")[0]
+    shown = [environment.name for environment in view.run if planes.has_plane(environment)][:3]
+    assert shown
+    assert [first.count(f"<figcaption><b>{name}</b>") for name in shown] == [1] * len(shown)
 
 
 def test_no_plane_without_points(view):
@@ -328,7 +335,7 @@ def test_older_results_without_what_is_learnt_are_shown(folder):
     place = Tables(text).tables["on-chain", "place"]
     for row in place[1:]:
         assert row[column(place, "Mastered")]["text"] == row[column(place, "Beyond rules")]["text"] == "–"
-    assert float(row_of(place, "MC-CPO")[column(place, "ΔK")]["key"]) > 0
+    assert float(row_of(place, "MC-CPO")[column(place, "Mastery gained")]["key"]) > 0
     assert "Engagement and learning" in text  # ΔK and returns were always there
 
 

@@ -127,11 +127,11 @@ def test_tables_say_when_a_lead_may_be_chance(results):
         "rcpo": summarise([0.1, 0.1, 0.1]),
     }
     rows = Tables(render(view_from(changed))).tables
-    told = "level with 1 other"
+    told = "not told apart from 1 other"
     first = row_of(rows["", "standings"], "chain")
     assert first[1]["text"] == first[2]["text"] == f"MC-CPO0.810{told}"
     assert row_of(rows["on-chain", "place"], "MC-CPO")[1]["text"].endswith(f"best that meets all{told}")
-    assert row_of(rows["overall", "overall"], "MC-CPO")[4]["text"] == "1/3chain (level)"
+    assert row_of(rows["overall", "overall"], "MC-CPO")[4]["text"] == "1/3chain (not alone)"
     changed["hypervolume"]["chain"]["cpo"] = summarise([0.2, 0.2, 0.3])
     rows = Tables(render(view_from(changed))).tables
     assert row_of(rows["", "standings"], "chain")[1]["text"] == "MC-CPO0.810"

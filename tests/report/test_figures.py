@@ -156,7 +156,7 @@ def test_many_methods_of_a_sweep_are_not_drawn_over_training(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_multiplier_that_stays_at_zero_is_shown_of_a_method_that_has_multipliers(
+def test_a_multiplier_of_zero_is_shown(
     tutor: dict[str, Any], two_levels: tuple[dict[str, Any], dict[str, Curves]]
 ) -> None:
     tutor["rows"] = {method: {"return": row["return"]} for method, row in tutor["rows"].items()}

@@ -35,6 +35,13 @@ def test_the_finding_without_optimum_or_our_method() -> None:
     assert "where the exact optimum is 0" in finding(Results.parse(zero))
 
 
+def test_the_finding_is_about_what_was_trained_and_not_about_a_rule_beside_it() -> None:
+    rows = {"unconstrained": {"return": cell(1.0)}, "pretrained": {"return": cell(2.0)}, "zpdes": {"return": cell(3.0)}}
+    assert finding(Results.parse({"table": "t", "rows": rows})).startswith("Pretrained returns 2")
+    del rows["pretrained"]
+    assert finding(Results.parse({"table": "t", "rows": rows})).startswith("ZPDES returns 3")
+
+
 def test_the_finding_over_settings_gives_the_worst_share() -> None:
     parts = {
         f"R={best}": {
@@ -100,3 +107,11 @@ def test_a_certificate_names_its_part() -> None:
     assert f"{about})." in certificate_text(Certificate.parse(raw, "here"))
     noisy = certificate_text(Certificate.parse({**raw, "estimation_error": 0.1}, "here"))
     assert f"{about} with mastery seen with an error of σ = 0.1)." in noisy
+
+
+def test_an_anchor_that_others_outdo_is_warned_of() -> None:
+    rows = {"unconstrained": {"return": cell(25.5, 25.6)}, "mc-cpo": {"return": cell(31.2, 31.3)}}
+    said = finding(Results.parse({"table": "t", "rows": rows}))
+    assert "MC-CPO returns more than the unconstrained policy (31.25 against 25.55)" in said
+    rows["mc-cpo"]["return"] = cell(25.6, 25.6)
+    assert "more than the unconstrained" not in finding(Results.parse({"table": "t", "rows": rows}))

@@ -133,7 +133,7 @@ def test_the_optimum_is_the_first_column(beside_paper: dict[str, Any]) -> None:
     page = render([Results.parse(beside_paper)], [None], manifest=None)
     columns = re.findall(r"<th[^>]*>([^<]*)</th>", page.partition('class="main"')[2].partition("</thead>")[0])
     assert columns[:3] == ["", "Exact optimum", "Unconstrained"]
-    row = page.partition('scope="row">Return</th>')[2]
+    row = page.partition('scope="row">Engagement<small>Return</small></th>')[2]
     assert re.match(r'<td class="optimum">3\.6758</td>', row.strip())
     beside_paper["optimum"]["satisfaction_strict"] = 1.0
     assert '<td class="optimum">yes</td>' in render([Results.parse(beside_paper)], [None], manifest=None)
@@ -145,7 +145,9 @@ FRONT = [{"kappa": kappa, "return": 2.45 + kappa, "J_c4": 4.9 * kappa, "rhsi_rat
 def labels(raw: dict[str, Any]) -> list[tuple[str, str]]:
     """The κ in the front figure, each with its colour."""
     figure = (
-        render([Results.parse(raw)], [None], manifest=None).partition("Trade-off")[2].partition("</svg></figure>")[0]
+        render([Results.parse(raw)], [None], manifest=None)
+        .partition("Return against")[2]
+        .partition("</svg></figure>")[0]
     )
     found = re.findall(r"<text[^>]*style=\"([^\"]*)\"[^>]*>(0\.[79])</text>", figure)
     return [(text, style.lower()) for style, text in found if "7.5px" in style]
@@ -215,7 +217,7 @@ def test_what_cannot_be_met_stands_before_the_finding(tutor: dict[str, Any]) -> 
     text = Outline(page).text
     assert "The budgets at κ=0.3 cannot be met. No policy meets c3 ≤ 5.71." in text
     assert "Raise all budgets by a factor of at least 1.26." in text
-    assert "In conflict: c3; least that can be reached: c3 7.2; all budgets would be reachable at 1.26 times" in text
+    assert "In conflict: c3; least that can be reached: c3 7.2; all budgets are reachable at 1.26 times" in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -226,6 +228,15 @@ def test_budgets_that_could_be_met_are_not_said_to_be_impossible(tutor: dict[str
     assert "0.9 times their size" not in text
     tutor["infeasible"] |= {"feasible": False, "scaling": 1.3}
     assert "1.3 times their size" in Outline(render([Results.parse(tutor)], [None], manifest=None)).text
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("feasible", [{"feasible": None}, {"feasible": False, "policies": 23}], ids=["now", "earlier"])
+def test_what_a_search_did_not_find_is_not_called_impossible(tutor: dict[str, Any], feasible: dict[str, Any]) -> None:
+    tutor["infeasible"] = {**feasible, "what": "none of 23 policies that were found meets c3 ≤ 9", "least": {"c3": 9.5}}
+    text = Outline(render([Results.parse(tutor)], [None], manifest=None)).text
+    assert "The budgets are met by no policy that was found, which does not prove that there is none." in text
+    assert "Least that was reached: c3 9.5" in text
 
 
 @pytest.mark.usefixtures("undrawn")

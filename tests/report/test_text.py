@@ -42,6 +42,16 @@ def test_ours_the_papers_the_verdict_and_the_optimum_are_in_words(beside_paper: 
     assert "differs: mc-cpo J(c4): the budget is another" in text
 
 
+def test_a_number_that_the_environment_was_fitted_to_says_so(beside_paper: dict[str, Any]) -> None:
+    raw = {**beside_paper, "fitted": {"mc-cpo": ["return"]}}
+    assert "fitted" in printed(raw)
+    assert "fitted" not in printed(beside_paper)
+    setting = Results.parse(Results.parse(raw).as_json()).settings[0]
+    assert setting.fitted == {"mc-cpo": ("return",)}
+    assert setting.verdict_words("mc-cpo", "return").endswith(", fitted")
+    assert not setting.verdict_words("mc-cpo", "J_c4").endswith(", fitted")
+
+
 def test_without_a_paper_there_are_no_lines_for_it(beside_paper: dict[str, Any]) -> None:
     text = printed({**beside_paper, "paper": {}, "verdicts": {}, "optimum": None})
     assert not {"paper", "verdict", "optimum"} & set(text.split())
@@ -82,3 +92,9 @@ def test_of_many_settings_the_first_are_printed(tutor: dict[str, Any]) -> None:
 def test_the_table_does_not_load_what_draws() -> None:
     probe = "import sys, mccpo.report.tables.text, mccpo.evaluation; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+
+
+def test_short_names_are_explained_below_the_tables(beside_paper: dict[str, Any]) -> None:
+    text = " ".join(printed(beside_paper).split())
+    assert "Return: engagement" in text
+    assert "J(c4): cost of c4" in text

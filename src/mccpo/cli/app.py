@@ -27,6 +27,10 @@ from mccpo.errors import MccpoError
 from mccpo.redaction import redact
 
 COMMANDS = {
+    "tutor": (
+        "mccpo.cli.commands.tutor.command:tutor",
+        "Make a tutor from a prerequisite graph, and say what it promises.",
+    ),
     "compare": (
         "mccpo.cli.commands.compare:compare",
         "Train and evaluate the methods on an environment, side by side.",
@@ -40,6 +44,10 @@ COMMANDS = {
         "Run the paper's protocol and set our numbers beside its own.",
     ),
     "train": ("mccpo.cli.commands.train:train", "Train one method on an environment."),
+    "pretrain": (
+        "mccpo.cli.commands.pretrain:pretrain",
+        "Train the package's policy for any curriculum again.",
+    ),
     "evaluate": ("mccpo.cli.commands.evaluate:evaluate", "Judge the policies of a run on fresh episodes."),
     "certify": (
         "mccpo.cli.commands.certify:certify",
@@ -57,6 +65,10 @@ COMMANDS = {
     "fit-learner": ("mccpo.cli.commands.fit_learner:fit_learner", "Fit a model of what learners know, and judge it."),
     "serve": ("mccpo.cli.commands.serve:serve", "Serve the decisions of a trained policy, each on record."),
     "verify": ("mccpo.cli.commands.verify:verify", "Replay the record of a service, and check every decision."),
+    "backup": ("mccpo.cli.commands.backup:backup", "Back up the record of a service while it runs."),
+    "restore": ("mccpo.cli.commands.backup:restore", "Restore the record of a service from a backup."),
+    "downgrade": ("mccpo.cli.commands.backup:downgrade", "Take a record's tables back, for an earlier mccpo."),
+    "signing-key": ("mccpo.cli.commands.signing_key:signing_key", "Make a key to sign anchors of the record with."),
     "keys": ("mccpo.cli.commands.keys:keys", "Create, list and revoke the keys of the decision service."),
     "bench": ("mccpo.cli.commands.bench.command:bench", "Measure the speed."),
 }
@@ -69,7 +81,7 @@ def build_app() -> App:
     """The commands, none of them loaded yet."""
     app = App(
         name="mccpo",
-        help="Tutoring policies that cannot teach what a learner is not ready for.",
+        help="Tutoring policies that teach only what the gate says a learner is ready for.",
         version=__version__,
         suppress_keyboard_interrupt=False,
         result_action="return_value",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from mccpo.cli.console.output import JsonFlag, WholeNumber, literal, number, parse_pairs
+from mccpo.cli.console.output import JsonFlag, WholeNumber, literal, note, number, parse_pairs
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.experiments import Options
+    from mccpo.work import Calls, RayCluster
 
 
 def _pairs(_type: object, text: str, **_: object) -> list[str]:
@@ -34,8 +36,15 @@ SetFlag: TypeAlias = Annotated[
     list[str] | None,
     Parameter(negative="", env_var_split=_pairs, help="A parameter of the environment, such as p_learn=0.7."),
 ]
+GRAPH_FILE = (
+    "a .json, .csv, .tsv or .graphml file, perhaps with .gz. A CSV has the columns prerequisite,concept with a row for "
+    "each edge, or name,prerequisites with a row for each concept and '|', ';' or ',' between its prerequisites; a "
+    "column demand (0 to 1) may be added"
+)
+GraphArgument: TypeAlias = Annotated[Path, Parameter(help=f"The prerequisite graph: {GRAPH_FILE}.")]
 CurriculumFlag: TypeAlias = Annotated[
-    Path | None, Parameter(help="A prerequisite graph to build the environment on, where it takes one.")
+    Path | None,
+    Parameter(help=f"A prerequisite graph to build the environment on, where it takes one: {GRAPH_FILE}."),
 ]
 RequireFlag: TypeAlias = Annotated[
     list[str] | None,
@@ -52,21 +61,21 @@ FloorFlag: TypeAlias = Annotated[
     list[str] | None,
     Parameter(
         negative="",
-        help="What must be reached at least: learning=0.8 is 80 % of what can be learnt, mastered=6 six concepts; "
-        "in `compare` learning=0.4,0.6,0.8 gives a front. Of "
-        "learning, learning-total, mastered, engagement; can be repeated. Without --kappa or --budget, floors alone.",
+        help="What must be reached at least. learning=0.8 is 80 % of what can be learnt, mastered=6 is six concepts. "
+        "The names are learning, learning-total, mastered and engagement; can be repeated. In `compare`, "
+        "learning=0.4,0.6,0.8 gives a front. Without --kappa or --budget, only floors hold.",
     ),
 ]
 ReadyFlag: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="How likely a learner must be ready before the gate opens a concept, such as 0.95; 'theta' for a "
-        "threshold on the estimate of each prerequisite. As the environment has it by default.",
+        help="How likely a learner must be ready before the gate opens a concept, such as 0.95. 'theta' asks for a "
+        "threshold on the estimate of each prerequisite instead. By default the environment decides.",
     ),
 ]
 ObjectiveFlag: TypeAlias = Annotated[
     Literal["engagement", "learning"],
-    Parameter(help="What is made as large as budgets and floors allow."),
+    Parameter(help="What to maximise within budgets and floors."),
 ]
 
 
@@ -140,6 +149,54 @@ class Training:
             objective=objective,
         )
 
+
+@dataclass(frozen=True, kw_only=True)
+class OnRay:
+    """The flags of every command that a Ray cluster can do; `RayFlags` is the type of its parameter."""
+
+    ray: Annotated[
+        str | None,
+        Parameter(
+            help="Have the work done by a Ray cluster that runs already: its address, or auto for the one of this "
+            "machine. The nodes must share the folders that the command names. Needs mccpo[ray]."
+        ),
+    ] = None
+    cell_cpus: Annotated[WholeNumber, Parameter(help="With --ray: the cores of each cell of work.")] = 1
+    cell_gpus: Annotated[
+        float | None,
+        Parameter(help="With --ray: the GPUs of each cell, such as 0.5; 0.25 where the cluster has GPUs, else 0."),
+    ] = None
+
+    @property
+    def cluster(self) -> RayCluster | None:
+        """The cluster asked for, if one is; without the package ray that is refused."""
+        from mccpo.work import RayCluster
+
+        if self.ray is None:
+            if self.cell_gpus is not None:
+                raise InputError("--cell-gpus is for a Ray cluster", fix="add --ray, or leave it out")
+            return None
+        if find_spec("ray") is None:
+            raise InputError("--ray needs the package ray", fix="pip install 'mccpo[ray]'")
+        return RayCluster(self.ray, self.cell_cpus, self.cell_gpus)
+
+    def calls(self, out: Path | None) -> Calls:
+        """How the command makes calls that do not depend on one another; on a cluster by files beside `out`."""
+        from mccpo.work import ByCrew, one_by_one
+
+        if (cluster := self.cluster) is None:
+            return one_by_one
+        if out is None:
+            raise InputError("--ray hands its cells files", fix="name a folder that the nodes share with --out")
+        return ByCrew(cluster, out.absolute().with_name(f".{out.name}-cells"), _tell_cells)
+
+
+def _tell_cells(ended: int, cells: int) -> None:
+    note(f"cells: {ended} of {cells}")
+
+
+RayFlags: TypeAlias = Annotated[OnRay, Parameter(name="*")]
+"""The type of the parameter of a command that a Ray cluster can do: each field of `OnRay` is a flag of the command."""
 
 TrainingFlags: TypeAlias = Annotated[Training, Parameter(name="*")]
 """The type of the parameter of a command that trains: each field of `Training` is a flag of the command."""

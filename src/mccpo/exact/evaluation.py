@@ -12,7 +12,7 @@ from jaxtyping import Float
 from mccpo.errors import InputError
 from mccpo.exact.model import FiniteModel
 
-ROUNDING = 1e-9  # relative: an optimum on its budget must not miss it by the last bits of the solver
+ROUNDING = 1e-7  # relative: an optimum on its budget or floor must not miss it by what the solver leaves
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,12 @@ def evaluate(
     """The exact value of a policy given as one distribution per state of the model (without or with the no-op).
 
     `constrained` names the costs that the violation rate is about; by default those of the environment.
+
+    >>> import mccpo
+    >>> model = mccpo.enumerate_model(mccpo.make("gate"))
+    >>> best = mccpo.solve(model).policy
+    >>> round(evaluate(model, best).ret, 3)
+    1.0
     """
     policy = _complete(model, policy)
     discounted = occupancy(model, policy, model.gamma)
@@ -90,7 +96,9 @@ def rhsi(values: Values, unconstrained: Values, constrained: tuple[str, ...]) ->
     """The reward hacking severity index: relative return times the root mean square of the relative constrained costs.
 
     1 for the unconstrained policy and not clipped: above 1 means worse. A cost that the unconstrained policy does not
-    incur is left out.
+    incur is left out. It says nothing of learning: a policy that engages nobody has an RHSI of 0, whether it teaches or
+    not, and the same policy has another RHSI beside other unconstrained policies. So it stands beside ΔK and the number
+    of concepts mastered wherever it is shown.
     """
     shares = [values.costs[c] / unconstrained.costs[c] for c in constrained if unconstrained.costs[c] > 0]
     severity = float(np.sqrt(np.mean(np.square(shares)))) if shares else 0.0

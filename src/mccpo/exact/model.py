@@ -94,7 +94,13 @@ class FiniteModel:
 
 
 def enumerate_model(env: FiniteEnvironment[Any]) -> FiniteModel:
-    """Writes a finite environment out as arrays, keeping the states that some policy, masked or not, can reach."""
+    """Writes a finite environment out as arrays, keeping the states that some policy, masked or not, can reach.
+
+    >>> import mccpo
+    >>> model = enumerate_model(mccpo.make("chain"))
+    >>> model.cost_names, model.reward.shape  # states, actions and the no-op
+    (('c2', 'c3', 'c4'), (15, 7))
+    """
     if not isinstance(env, FiniteEnvironment):
         raise InputError(f"{env.name} is not finite", fix="name one that is, such as gate, chain or random-finite")
     # In double precision, so that the solver's answers are not limited by the training arrays' float32.

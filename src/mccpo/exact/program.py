@@ -79,7 +79,15 @@ def solve(
     objective: Objective = "engagement",
     masked: bool = True,
 ) -> Optimum | Infeasible:
-    """The best policy under budgets and floors, or why there is none; `objective` is what it is best in."""
+    """The best policy under budgets and floors, or why there is none; `objective` is what it is best in.
+
+    >>> import mccpo
+    >>> model = mccpo.enumerate_model(mccpo.make("chain"))
+    >>> round(solve(model, {"c4": 2.4505}).values.ret, 3)
+    3.676
+    >>> round(solve(model, floors={"learning": 3.0}).values.learning, 3)
+    3.0
+    """
     budgets, floors = dict(budgets or {}), dict(floors or {})
     check_budgets(model.cost_names, budgets)
     program = _Program(model, masked)
@@ -115,7 +123,13 @@ def most(model: FiniteModel, floor: str) -> float:
 def front(
     model: FiniteModel, cost: str, *, budgets: Mapping[str, float] | None = None, points: int = 21
 ) -> list[tuple[float, Optimum]]:
-    """The Pareto front over the budget of one cost, from the least that can be reached to where it no longer binds."""
+    """The Pareto front over the budget of one cost, from the least that can be reached to where it no longer binds.
+
+    >>> import mccpo
+    >>> points = front(mccpo.enumerate_model(mccpo.make("chain")), "c4", points=3)
+    >>> [round(optimum.values.ret, 2) for budget, optimum in points]
+    [2.94, 3.92, 4.9]
+    """
     others = {name: d for name, d in (budgets or {}).items() if name != cost}
     free = solve(model, others)
     if isinstance(free, Infeasible):

@@ -2,60 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from mccpo.errors import InputError
+from mccpo.evaluation import SHARES_OF_SEEDS
 from mccpo.methods import METHODS, RuleEntry
 
 _OUTSIDE = {"maskable-ppo": "MaskablePPO"}
 """Agents from elsewhere that published results name; every method of ours has its label in the registry."""
 
-# Name, what it is called, what it means; in the order in which tables show them. A name that ends in `_` stands for one
-# metric per cost.
+
+class _Metric(NamedTuple):
+    """A metric as readers meet it.
+
+    **Fields:**
+
+    - `label`: its short name, or its symbol, for narrow tables.
+    - `words`: what it is, for pages.
+    - `meaning`: how it is worked out, for glossaries.
+    """
+
+    label: str
+    words: str
+    meaning: str
+
+
+# In the order in which tables show them. A name that ends in `_` stands for one metric per cost.
 _METRICS = {
-    "return": ("Return", "discounted engagement reward of an episode"),
-    "learning": ("Learning", "discounted mastery that learners gain in an episode, in truth where it is known"),
-    "dK": ("ΔK", "mastery that learners gain in an episode, over all concepts, in truth where it is known"),
-    "mastered": ("Mastered", "concepts that a learner has mastered, in truth where it is known, when an episode ends"),
-    "rhsi": (
-        "RHSI",
-        "reward-hacking severity: return relative to the unconstrained policy's, times the root mean square of the "
-        "constrained costs relative to that policy's; 0 is none, 1 is as severe as without constraints",
+    "return": _Metric("Return", "Engagement", "discounted engagement reward of an episode"),
+    "learning": _Metric(
+        "Learning",
+        "Mastery gained, discounted",
+        "discounted mastery that learners gain in an episode, in truth where it is known",
     ),
-    "rhsi_ratio": ("RHSI ratio", "engagement of an episode, undiscounted, per unit of mastery gained"),
-    "rhsi_ratio_discounted": ("RHSI, raw", "return per unit of mastery gained (plus 10⁻⁶, so very large without gain)"),
-    "J_": ("J", "discounted sum of a cost over an episode, to be kept within its budget"),
-    "pi_hack": ("π(hack)", "probability of the action that engages without teaching"),
-    "violation_rate": ("Violation rate", "share of episodes with any constrained cost"),
-    "prerequisite_violation_rate": (
+    "dK": _Metric(
+        "ΔK",
+        "Mastery gained",
+        "mastery that learners gain in an episode, over all concepts, in truth where it is known",
+    ),
+    "mastered": _Metric(
+        "Mastered",
+        "Concepts mastered",
+        "concepts that a learner has mastered, in truth where it is known, when an episode ends",
+    ),
+    "rhsi": _Metric(
+        "RHSI",
+        "Severity of reward hacking",
+        "reward-hacking severity: return relative to the unconstrained policy's, times the root mean square of the "
+        "constrained costs relative to that policy's; 0 is none, 1 is as severe as without constraints, and it may be "
+        "more. Read it with ΔK and the concepts mastered: it falls as engagement falls, to 0 for a policy that neither "
+        "engages nor teaches, and it depends on the unconstrained policies that it is relative to",
+    ),
+    "rhsi_ratio": _Metric(
+        "RHSI ratio",
+        "Engagement per unit of mastery gained",
+        "engagement of an episode, undiscounted, per unit of mastery gained (plus 10⁻⁶). Read it with ΔK and the "
+        "concepts mastered: it falls as engagement falls, and grows beyond all bounds as ΔK goes to 0",
+    ),
+    "rhsi_ratio_discounted": _Metric(
+        "RHSI, raw",
+        "Discounted engagement per unit of mastery gained",
+        "return per unit of mastery gained (plus 10⁻⁶, so very large without gain); the same caution applies",
+    ),
+    "J_": _Metric("J", "Cost", "discounted sum of a cost over an episode, to be kept within its budget"),
+    "pi_hack": _Metric(
+        "π(hack)", "Chance of the hacking action", "probability of the action that engages without teaching"
+    ),
+    "violation_rate": _Metric(
+        "Episodes with a cost",
+        "Episodes with a cost",
+        "share of episodes in which any constrained cost occurs at all, within its budget or not; the paper calls it "
+        "violation rate. Costs of nearly every step make it 1 for every method",
+    ),
+    "prerequisite_violation_rate": _Metric(
         "Unready, by gate",
+        "Lessons that were unready by the gate's estimate",
         "share of steps that teach a concept the learner is not ready for by the mastery that the gate goes by",
     ),
-    "true_violation_rate": (
+    "true_violation_rate": _Metric(
         "Unready, in truth",
+        "Lessons that were unready in truth",
         "share of steps that teach a concept whose prerequisites the learner has not in truth mastered",
     ),
-    "prerequisite_violations_training": ("Unready, in training", "training steps that taught an unready concept"),
-    "satisfaction": ("Met, τ = 0.1", "seeds that meet all budgets and floors to within 10 % of each"),
-    "satisfaction_strict": ("Met, τ = 0", "seeds whose costs all stay within their budgets and that reach all floors"),
-    "lambda_": ("λ", "multiplier of a cost's budget: what one unit of that budget is worth in return"),
-    "optimality": ("Share of optimum", "exact return over that of the exact optimum under the same budgets"),
-    "excess": ("Excess", "largest relative excess over a budget; negative is below"),
-    "within": ("Near optimum", "runs with at least 98 % of the optimum's return and budgets met to within 1 %"),
-    "error_": ("Error of λ", "relative distance of the learnt multiplier from the exact one"),
-    "time_to_unlock": (
+    "prerequisite_violations_training": _Metric(
+        "Unready, in training", "Unready lessons during training", "training steps that taught an unready concept"
+    ),
+    "satisfaction": _Metric(
+        "Met, τ = 0.1",
+        "Seeds that meet all to within 10 %",
+        "seeds that meet all budgets and floors to within 10 % of each",
+    ),
+    "satisfaction_strict": _Metric(
+        "Met, τ = 0",
+        "Seeds that meet all budgets and floors",
+        "seeds whose costs all stay within their budgets and that reach all floors",
+    ),
+    "worst_member": _Metric(
+        "Worst member",
+        "By how much the worst model of learners misses",
+        "where learners are drawn from several models: by how much the model that fares worst misses a budget or a "
+        "floor, as a share of it; negative where every model meets all of them",
+    ),
+    "lambda_": _Metric("λ", "Price", "multiplier of a cost's budget: what one unit of that budget is worth in return"),
+    "optimality": _Metric(
+        "Share of optimum",
+        "Share of the exact optimum",
+        "exact return over that of the exact optimum under the same budgets",
+    ),
+    "excess": _Metric(
+        "Excess", "Largest excess over a budget", "largest relative excess over a budget; negative is below"
+    ),
+    "return_share": _Metric(
+        "Return, share",
+        "Share of the unconstrained engagement",
+        "return over that of the unconstrained policy of the same environment",
+    ),
+    "dK_share": _Metric(
+        "ΔK, times",
+        "Times the unconstrained mastery gained",
+        "mastery gained over that with the unconstrained policy of the same environment",
+    ),
+    "kept": _Metric(
+        "Kept", "Environments with all budgets met", "environments in which all budgets are met in every seed"
+    ),
+    "first": _Metric(
+        "First",
+        "Environments where it comes first",
+        "environments in which it returns most of the methods that meet all budgets in every seed; ties count for each",
+    ),
+    "within": _Metric(
+        "Near optimum",
+        "Runs near the optimum",
+        "runs with at least 98 % of the optimum's return and budgets met to within 1 %",
+    ),
+    "error_": _Metric(
+        "Error of λ", "Error of the price", "relative distance of the learnt multiplier from the exact one"
+    ),
+    "time_to_unlock": _Metric(
         "Time to unlock",
+        "Steps until a concept becomes ready",
         "step at which a concept first becomes ready, mean over concepts; the horizon where it never does",
     ),
-    "restriction_rate": ("Restriction rate", "share of actions that the gate withholds, mean over steps"),
-    "frontier_events": ("Frontier events", "steps per update at which a concept has just become ready"),
+    "restriction_rate": _Metric(
+        "Restriction rate",
+        "Share of actions that the gate withholds",
+        "share of actions that the gate withholds, mean over steps",
+    ),
+    "training_steps": _Metric("Training steps", "Training steps", "steps of the environment that training takes"),
+    "validation_steps": _Metric(
+        "Validation steps", "Validation steps", "further steps of the environment that selecting a policy takes"
+    ),
+    "frontier_events": _Metric(
+        "Frontier events",
+        "Concepts that just became ready, per update",
+        "steps per update at which a concept has just become ready",
+    ),
 }
 
 _VARIANTS = {"_trained": "before the filter", "_last": "last iterate"}
 
-VERDICTS = {"agrees": "✓", "better": "▲", "differs": "✗"}  # a shape each, so that colour is never needed to read them
+# A shape each, so that colour is never needed to read them.
+VERDICTS = {"agrees": "✓", "better": "▲", "differs": "✗", "cannot tell": "?"}
 
-SHARES_OF_SEEDS = ("satisfaction", "satisfaction_strict", "within")
 RATES = (
     "pi_hack",
     "violation_rate",
@@ -123,15 +233,49 @@ def metric_label(metric: str) -> str:
     stem, cost = _split_cost(base)
     if stem not in _METRICS:
         return metric
-    label = _METRICS[stem][0]
+    label = _METRICS[stem].label
     label = f"{label}({cost})" if cost else label
     return f"{label}, {_VARIANTS[variant]}" if variant else label
+
+
+def metric_words(metric: str, costs: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """A metric in words, and the symbol or short name beside them, empty where the words are enough.
+
+    `costs` are the environment's words for its costs, as `cost_words` finds them.
+
+    >>> metric_words("dK")
+    ('Mastery gained', 'ΔK')
+    >>> metric_words("J_c2", {"c2": "too little gain"})
+    ('Cost of too little gain', 'J(c2)')
+    """
+    base, variant = split_variant(metric)
+    stem, cost = _split_cost(base)
+    if stem not in _METRICS:
+        return metric, ""
+    words, label = _METRICS[stem].words, metric_label(metric)
+    if cost:
+        described = (costs or {}).get(cost)
+        words += (
+            f" of {described}" if described else f" of {cost}" if cost.startswith("c") else f" of the floor on {cost}"
+        )
+    if variant:
+        words += f", {_VARIANTS[variant]}"
+    return words, "" if label == words else label
+
+
+def cost_words(environment: str) -> dict[str, str]:
+    """The words that an environment's description has for its costs.
+
+    >>> cost_words("Teaching costs: c2 (too little gain) and c4 (engagement without gain) carry the budgets.")
+    {'c2': 'too little gain', 'c4': 'engagement without gain'}
+    """
+    return dict(re.findall(r"\b(c\d?) \(([^()]+)\)", environment))
 
 
 def meanings(metrics: Iterable[str]) -> list[tuple[str, str]]:
     """The label and the meaning of each known metric, one entry for all costs and all variants of it."""
     stems = dict.fromkeys(_split_cost(split_variant(metric)[0])[0] for metric in in_order(metrics))
-    return [_METRICS[stem] for stem in stems if stem in _METRICS]
+    return [(_METRICS[stem].label, _METRICS[stem].meaning) for stem in stems if stem in _METRICS]
 
 
 def in_order(metrics: Iterable[str]) -> list[str]:
@@ -158,3 +302,8 @@ def _split_cost(metric: str) -> tuple[str, str]:
         if metric.startswith(stem) and metric != stem:
             return stem, metric.removeprefix(stem)
     return metric, ""
+
+
+def every_metric() -> dict[str, tuple[str, str]]:
+    """The label and the meaning of every metric; a name that ends in `_` stands for one metric per cost."""
+    return {name: (metric[0], metric[-1]) for name, metric in _METRICS.items()}

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from cyclopts import Parameter
 
 from mccpo import files
-from mccpo.cli.commands.logs import FormatFlag, MapFlag, check_table
-from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, parse_pairs
+from mccpo.cli.commands.logs import TableFlags, TableReading, check_table
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit
+from mccpo.cli.flags import OnRay, RayFlags
 from mccpo.errors import InputError
 from mccpo.files import dump_json
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
     from mccpo.logs.audit import Audit
+    from mccpo.mastery.fitting import FitSettings
     from mccpo.report.audit import AuditSubject, PaperPrevalence
 
 Model: TypeAlias = Literal["ema", "bkt", "bkt-forget"]
@@ -33,8 +35,7 @@ def audit(
     logs: Annotated[Path, Parameter(help="A canonical table of logs, or a log file with --format.")],
     /,
     *,
-    format: FormatFlag = None,
-    map: MapFlag = None,
+    flags: TableFlags = TableReading(),  # noqa: B008 - frozen
     model: Annotated[
         tuple[Model, ...],
         Parameter(negative="", help="The models of mastery to ask: a moving average, knowledge tracing; repeatable."),
@@ -61,28 +62,34 @@ def audit(
     ] = None,
     table: Annotated[Path | None, Parameter(help="Also write the canonical table here, NAME.parquet.")] = None,
     json: JsonFlag = False,
+    on_ray: RayFlags = OnRay(),  # noqa: B008 - frozen
 ) -> None:
     """Measure how often answers are right and bring no gain of mastery.
 
-    A gain is what the platform's signal says, where it has one, and what models of mastery say; the rate depends on
-    which, so all are shown, with intervals that know that the events of one learner are alike.
+    The platform's signal says what a gain is, where it has one, and so do models of mastery. The rate depends on which,
+    so all are shown. Intervals take into account that the events of one learner are alike.
     """
-    from mccpo.logs import read, writing_table
+    from mccpo.logs import writing_table
     from mccpo.logs.audit import audit as run
+    from mccpo.mastery.fitting import FitSettings
     from mccpo.report.audit import AuditSubject, audit_json
 
     if not -24 < hours_ahead < 24:
         raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
+    on_ray.calls(out)  # what is wrong with the cluster's flags is said before the logs are read
     if table is not None:
         check_table("--table", table, logs)
-    events = read(logs, format, parse_pairs(map or [], "--map", str) or None)
-    fewest = minimum if minimum is not None else (20 if format == "xes3g5m" else 30)
+    if out is not None and (out.suffix or out.is_file()):
+        raise InputError(f"--out is {out}, and {RESULT} and {PAGE} need a folder", fix="name a folder")
+    events = flags.read(logs)
+    settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha)
+    fewest = minimum if minimum is not None else (20 if flags.format == "xes3g5m" else 30)
     models = _models(events, model, logs)
     explained: dict[str, str] = {name: _explained(name, alpha, restarts) for name in models}
-    subject = AuditSubject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(format), explained)
+    subject = AuditSubject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(flags.format), explained)
     # All that can fail is done within, so that a command that fails leaves no table.
     with nullcontext() if table is None else writing_table(events, table):
-        gains: dict[str, Any] = {name: gain_by(events, name, alpha, restarts, seed) for name in models}
+        gains: dict[str, Any] = gains_of(events, models, settings, on_ray, out) if models else {}
         retained = _retained(events, fewest, episodes, seed)
         result = run(
             events, gains, threshold=threshold, retained=retained, by=by or None, main=main, hours_ahead=hours_ahead
@@ -113,21 +120,21 @@ def _write(result: Audit, subject: AuditSubject, out: Path) -> list[str]:
     return [str(out / RESULT), str(out / PAGE)]
 
 
-def gain_by(table: pl.DataFrame, name: Model, alpha: float, restarts: int, seed: int) -> Float[ndarray, " rows"]:
-    """What each event adds to the mastery of its concepts by a model, on average over them; NaN where it has none."""
-    if name == "ema":
-        from mccpo.logs import ema
+def gains_of(
+    table: pl.DataFrame, models: tuple[Model, ...], settings: FitSettings, on_ray: OnRay, out: Path | None
+) -> dict[str, Float[ndarray, " rows"]]:
+    """What each event adds to the mastery of its concepts by each model; NaN where it has none."""
+    from mccpo.mastery.tables import gains_by_model
 
-        path = ema(table, alpha=alpha)
-        return (path["after"] - path["before"]).fill_null(float("nan")).to_numpy()
-    from mccpo.mastery import BKT, BKTForget
-    from mccpo.mastery.fitting import FitSettings, fit, gains_by_event
-    from mccpo.mastery.tables import responses_of
-
-    responses = responses_of(table)
-    model = fit(name, responses, FitSettings(restarts=restarts, seed=seed)).model
-    assert isinstance(model, BKT | BKTForget)
-    return gains_by_event(model, responses, table.height)
+    calls = on_ray.calls(out)
+    if on_ray.ray is None or out is None:
+        return gains_by_model(table, models, settings, calls)
+    out.mkdir(parents=True, exist_ok=True)
+    left_in = out.absolute() / ".events.parquet"
+    try:
+        return gains_by_model(table, models, settings, calls, left_in)
+    finally:
+        left_in.unlink(missing_ok=True)
 
 
 def _retained(table: pl.DataFrame, minimum: int, most: int, seed: int) -> Any:
@@ -167,7 +174,7 @@ def _text(audit: Audit, subject: AuditSubject, written: list[str]) -> Iterator[s
 
     yield f"{subject.name}: {audit.interactions:,} interactions of {audit.learners:,} learners"
     yield headline(audit)
-    yield "an event, by"
+    yield "what is counted: right answers that bring no gain of mastery K, which is told by"
     for measure in audit.measures:
         yield f"  {measure.title:<18}{measure.formula}"
     yield from left_out(audit)
@@ -188,6 +195,7 @@ def _rates(audit: Audit, subject: AuditSubject) -> Iterator[str]:
         rows = [row for row in audit.prevalence if row.population == population and row.of == "judged"]
         if rows:
             yield name if population == "all" else f"{name} ({subject.episodes})"
+            yield f"  {'told by':<18}{'rate':>9}  {'95 % interval':<18}{'counted':>12} of {'judged':<12}"
         for row in rows:
             rate, right = row.rate, audit.rate(row.measure, population, "correct")
             yield (

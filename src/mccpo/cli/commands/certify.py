@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli.console.output import JsonFlag, WholeNumber, emit
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.cli.console.progress import progress
-from mccpo.errors import GateFailed, InputError
+from mccpo.errors import GateFailed
 
 if TYPE_CHECKING:
-    from mccpo.experiments import Policies
-    from mccpo.runs.results import Certificate, Readiness
+    from mccpo.runs.results import Certificate, Correction, Readiness
 
 
 def certify(
@@ -31,49 +31,72 @@ def certify(
     most_violations: Annotated[
         float | None,
         Parameter(
-            help="The share of steps that may teach what the learner is not ready for. By default there is a limit "
-            "where such steps can occur, by an estimate of mastery or a method with neither mask nor filter: what "
-            "--ready left when it was trained, else 0.01."
+            help="The share of steps that may teach what the learner is not ready for. By default it is what --ready "
+            "left open in training, else 0.01. There is no limit where such steps cannot occur."
         ),
     ] = None,
     on: Annotated[
         str | None,
-        Parameter(help="Another environment than that of training, such as the judge.json of a prepared folder."),
+        Parameter(
+            help="The environments to certify in, joined by commas: a name, or the judge.json of a prepared folder. "
+            "By default that of training, and every judge of the prepared folder that the run was trained in."
+        ),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Bound what the policies of a run cost, from fresh episodes, and exit 0 only if every bound is within its budget.
 
     The bounds hold with the confidence given, all at once and for any number of episodes: what falls short may be tried
-    with more. The certificate is written into the run's folder, passed or not. With --on, budgets are the same shares
-    of what the run's unconstrained policies cost there, and the file is named after the environment.
+    with more. The chance of error is shared over all methods, parts and seeds of the run, and over all environments
+    that they were ever certified in. Every certificate is kept in the run's folder, passed or not, beside the earlier
+    ones, and shown in the run's report. With the learners of a judge, budgets are the same shares of what the run's
+    unconstrained policies cost there.
     """
-    from mccpo.env import make
+    from mccpo.cli.commands.report import refresh
+    from mccpo.experiments import certificates
     from mccpo.experiments import certify as experiment
-    from mccpo.experiments import evaluate, load_policies
-    from mccpo.methods import EVALUATION_EPISODES
 
     terms = experiment.Terms(confidence, episodes, policy, estimation_error, most_violations)
-    saved = load_policies(run)
-    policies = _only(saved, method, part)
-    if on is not None:
-        policies = evaluate.moved(policies, make(on), saved, EVALUATION_EPISODES, policies.seed)
+    if on is None:
+        environments, notes = certificates.all_environments(run, method, part)
+        for line in notes:
+            note(line)
+    else:
+        environments = [name.strip() for name in on.split(",")]
     with progress() as show:
-        certificate = experiment.write_certificate(run, experiment.certify(policies, terms, show), on)
-    emit(certificate.as_json(), as_json=json, text=lambda: _text(certificate, run / experiment.document_of(on)))
-    if (missing := experiment.shortfall(certificate)) is not None:
-        raise GateFailed(missing)
+        made = certificates.certify_run(run, terms, method=method, part=part, on=environments, progress=show)
+    refresh(run)
+    emit(_document(made), as_json=json, text=lambda: "\n\n".join(_texts(made)))
+    _fail_where_not_kept([certificate for certificate, _ in made])
 
 
-def _only(saved: list[Policies], method: str | None, part: str | None) -> Policies:
-    """The policies of one method in one part."""
-    from mccpo.experiments import evaluate
+def _document(made: Sequence[tuple[Certificate, Path]]) -> dict[str, Any]:
+    """The first certificate, and those of further environments beside it."""
+    (first, _), *others = made
+    judges = {judged.on: judged.as_json() for judged, _ in others}
+    return {**first.as_json(), **({"judges": judges} if judges else {})}
 
-    chosen = evaluate.choose(saved, method or evaluate.preferred(kept.method.name for kept in saved), part)
-    if len(chosen) > 1:
-        parts = ", ".join(f"'{policies.part}'" for policies in chosen)
-        raise InputError("the run has several parts", fix=f"name one with --part: {parts}")
-    return chosen[0]
+
+def _texts(made: Sequence[tuple[Certificate, Path]]) -> Iterator[str]:
+    for certificate, path in made:
+        yield _text(certificate, path)
+    if len(made) > 1:
+        kept = sum(certificate.passed for certificate, _ in made)
+        floors = "; floors are asked for with the learners of training alone" if made[0][0].floors else ""
+        yield f"kept with {kept} of {len(made)} kinds of learners{floors}"
+
+
+def _fail_where_not_kept(certificates: Sequence[Certificate]) -> None:
+    """Exits 3 where any certificate is not passed: says what is missing, for every kind of learners, and the remedy."""
+    from mccpo.experiments import certify as experiment
+
+    lines = [
+        f"with the learners of {one.on}, {short}" if one.on else short
+        for one in certificates
+        if (short := experiment.shortfall(one)) is not None
+    ]
+    if lines:
+        raise GateFailed("; and ".join(lines))
 
 
 def _text(certificate: Certificate, path: Path) -> str:
@@ -84,9 +107,11 @@ def _text(certificate: Certificate, path: Path) -> str:
     each = certificate.correction
     assert each is not None  # every certificate that is made says how its confidence is shared out
     lines = [
-        f"{certificate.method} in {certificate.part}: {verdict} at {certificate.confidence:.4g} confidence",
+        f"{certificate.method} in {certificate.part}{f' on {certificate.on}' if certificate.on else ''}: {verdict} at "
+        f"{certificate.confidence:.4g} confidence",
         f"{policies} ({good} passed), {certificate.episodes:,} fresh episodes each; "
         f"{each.claims} bounds, each at {each.confidence_of_each:.6g} so that all hold at once",
+        _family(each),
         "",
     ]
     if certificate.budgets:
@@ -101,6 +126,18 @@ def _text(certificate: Certificate, path: Path) -> str:
         lines.append(f"{name:<16}{numbers}   {bound.policy}{'' if bound.passed else '   below its floor'}")
     readiness = [] if certificate.prerequisite is None else [_readiness(certificate.prerequisite)]
     return "\n".join([*lines, "", *readiness, f"certificate: {path}"])
+
+
+def _family(correction: Correction) -> str:
+    """What the chance of error is shared over."""
+    family = correction.family
+    if family is None:
+        return ""
+    where = ", ".join(family.environments)
+    return (
+        f"the chance of error is shared over {family.policies} policies of the run ({', '.join(family.methods)}) and "
+        f"the environments looked at so far ({where}); this environment has {family.share:.3g} of it"
+    )
 
 
 def _readiness(bound: Readiness) -> str:

@@ -8,7 +8,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, ReadyFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import (
+    CurriculumFlag,
+    FloorFlag,
+    ObjectiveFlag,
+    OnRay,
+    RayFlags,
+    ReadyFlag,
+    RequireFlag,
+    Training,
+    TrainingFlags,
+)
 from mccpo.errors import InputError
 
 
@@ -26,6 +36,7 @@ def compare(
     ready: ReadyFlag = None,
     objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
+    on_ray: RayFlags = OnRay(),  # noqa: B008
 ) -> None:
     """Train and evaluate the methods on an environment, side by side, and write the report.
 
@@ -50,4 +61,4 @@ def compare(
     tables = {environment: partial(experiment.produce, environment) for environment in environments}
     # What is wrong with the first shows as it begins; the others should not wait for its training.
     checks = [partial(experiment.check, environment) for environment in environments[1:]]
-    perform(f"compare-{'-'.join(environments)}", tables, options, flags, checks=checks)
+    perform(f"compare-{'-'.join(environments)}", tables, options, flags, checks=checks, on_ray=on_ray)

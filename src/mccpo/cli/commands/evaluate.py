@@ -33,22 +33,30 @@ def evaluate(
     ] = None,
     json: JsonFlag = False,
 ) -> None:
-    """Judge the policies that a run keeps on fresh episodes, which played no part in their selection."""
+    """Judge the policies that a run keeps on fresh episodes, which played no part in their selection.
+
+    The result is kept in the run's folder, under evaluations/, and shown in its report.
+    """
+    from mccpo.cli.commands.report import refresh
     from mccpo.env import make
     from mccpo.experiments import evaluate as experiment
-    from mccpo.experiments import load_policies
+    from mccpo.experiments import evaluations, load_policies
     from mccpo.runs.results import as_document
 
     saved = load_policies(run)
     chosen = experiment.choose(saved, method, part)
     elsewhere = None if on is None else make(on)
-    tables = experiment.evaluate(chosen, episodes=episodes, seed=seed, on=elsewhere, beside=saved)
-    emit(as_document(tables), as_json=json, text=lambda: _text(tables))
+    # Several judges of a prepared folder are environments of one name: their files tell them apart.
+    tables = experiment.evaluate(chosen, episodes=episodes, seed=seed, on=elsewhere, named=on, beside=saved)
+    path = evaluations.keep_evaluation(run, tables, on=on, method=method, part=part)
+    refresh(run)
+    document = {**as_document(tables), "written": str(path)}
+    emit(document, as_json=json, text=lambda: _text(tables, path))
 
 
-def _text(tables: list[Results]) -> RenderableType:
+def _text(tables: list[Results], path: Path) -> RenderableType:
     from rich.console import Group
 
     from mccpo.report.tables import table
 
-    return Group(*(table(one) for one in tables))
+    return Group(*(table(one) for one in tables), f"\nevaluation: {path}")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mccpo.cli.commands import cache
-from mccpo.cli.commands.report import with_certificate
+from mccpo.cli.commands.report import with_certificates
 from mccpo.cli.console.interrupt import interrupted
 from mccpo.cli.console.output import emit, note
 from mccpo.cli.console.progress import progress
-from mccpo.cli.flags import Training
+from mccpo.cli.flags import OnRay, Training
 from mccpo.errors import GateFailed, InputError
 
 if TYPE_CHECKING:
@@ -25,8 +25,19 @@ if TYPE_CHECKING:
     from mccpo.evaluation import Curves
     from mccpo.experiments import Options, Policies, Produced, Session
     from mccpo.methods import Arrays, Snapshot
-    from mccpo.runs import RunFolder
+    from mccpo.runs import RunFolder, StoredPolicies
     from mccpo.runs.results import Facts, Results
+    from mccpo.work import Crew
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A run that is done: its folder, its tables as types and as JSON, and its report."""
+
+    path: Path
+    results: list[Results]
+    document: Facts
+    report: Path
 
 
 def perform(
@@ -36,28 +47,59 @@ def perform(
     flags: Training,
     *,
     checks: Sequence[Callable[[Options], None]] = (),
+    on_ray: OnRay = OnRay(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Runs tables into a run folder, writes the report and prints the results; `checks` go before any training."""
+    run = carry_out(name, tables, options, flags, checks=checks, on_ray=on_ray)
+    emit(run.document, as_json=flags.json, text=lambda: _text(run.results, run.report))
+    if flags.require_satisfied:
+        _require(run.results)
+
+
+def carry_out(
+    name: str,
+    tables: Mapping[str, Callable[[Options, Session], Produced]],
+    options: Options,
+    flags: Training,
+    *,
+    checks: Sequence[Callable[[Options], None]] = (),
+    begin: Callable[[Path], None] | None = None,
+    about: Mapping[str, str] | None = None,
+    on_ray: OnRay = OnRay(),  # noqa: B008 - nothing in it can change
+) -> Finished:
+    """Runs tables into a run folder and writes the report; `begin` is told the folder before the first of them.
+
+    `about` is what the run depends on besides its options: one that is resumed must have the same. On a Ray cluster,
+    several tables are a cell each; of a single one, the seeds of its methods are.
+    """
     from mccpo.runs.results import as_document
 
-    folder = _folder(name, options, flags)
+    crew = on_ray.cluster
+    if crew is not None:
+        crew.check()
+    folder = _folder(name, options, flags, about or {})
     policies: list[Policies] = []
-    with _session(folder, flags, policies) as session:
+    with _session(folder, flags, policies, crew) as session:
         for check in checks:
             check(options)
-        produced = {table: produce(options, session) for table, produce in tables.items()}
+        if begin is not None:
+            begin(folder.path)
+        if crew is not None and len(tables) > 1:
+            produced, stored = _produced_by(crew, tables, options, folder, flags, session)
+        else:
+            produced = {table: produce(options, session) for table, produce in tables.items()}
+            stored = [saved.stored() for saved in policies]
     results = [table.results for table in produced.values()]
     document = as_document(results)
     curves = _parts(produced.values())
-    manifest = folder.finish(document, curves, [saved.stored() for saved in policies])
+    note(f"writing the results and the report to {folder.path}")
+    manifest = folder.finish(document, curves, stored)
     report = folder.path / "report.html"
     _write_report(report, list(produced.values()), manifest)
-    emit(document, as_json=flags.json, text=lambda: _text(results, report))
-    if flags.require_satisfied:
-        _require(results)
+    return Finished(folder.path, results, document, report)
 
 
-def _folder(name: str, options: Options, flags: Training) -> RunFolder:
+def _folder(name: str, options: Options, flags: Training, about: Mapping[str, str]) -> RunFolder:
     """The run's folder, new or taken up again."""
     from mccpo.experiments import describe
     from mccpo.runs import RunFolder
@@ -66,14 +108,14 @@ def _folder(name: str, options: Options, flags: Training) -> RunFolder:
         raise InputError("--resume does not say which run", fix="add --out with the run's folder")
     if flags.out is not None and flags.out == Path():
         raise InputError("--out is the current folder", fix="name a folder for the run")
-    configuration = {"run": name, **asdict(options), "parameters": describe(options.parameters)}
+    configuration = {"run": name, **asdict(options), "parameters": describe(options.parameters), **about}
     return RunFolder(flags.out or free(name), configuration, resume=flags.resume)
 
 
 @contextmanager
-def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> Iterator[Session]:
+def _session(folder: RunFolder, flags: Training, policies: list[Policies], crew: Crew | None) -> Iterator[Session]:
     """Shows and keeps what an experiment tells; when it stops, however it does, what it needs to go on is kept."""
-    from mccpo.experiments import Session
+    from mccpo.experiments import Session, cells
     from mccpo.methods import to_arrays
 
     newest: dict[str, Snapshot[Any, Any]] = {}
@@ -99,14 +141,40 @@ def _session(folder: RunFolder, flags: Training, policies: list[Policies]) -> It
                 recall=recall,
                 remember=remember,
                 keep=policies.append,
+                ahead=None if crew is None else partial(cells.train_ahead, folder, crew, show),
             )
         except KeyboardInterrupt:
-            if newest:
+            if newest or (crew is not None and (folder.path / "manifest.json").exists()):
                 note(f"go on with --out {folder.path} --resume")
             raise
         finally:
             for label, snapshot in newest.items():
                 folder.save(label, partial(to_arrays, snapshot), last=True)
+
+
+def _produced_by(
+    crew: Crew,
+    tables: Mapping[str, Callable[[Options, Session], Produced]],
+    options: Options,
+    folder: RunFolder,
+    flags: Training,
+    session: Session,
+) -> tuple[dict[str, Produced], list[StoredPolicies]]:
+    """Tables by a crew, and the policies of all of them."""
+    from mccpo.experiments import Session, cells
+
+    if flags.tensorboard:
+        raise InputError("--tensorboard shows training here, and --ray trains elsewhere", fix="leave one of them out")
+    opening = Session if flags.no_cache else quiet_session
+    return cells.produce_tables(tables, options, folder, crew, opening, session.progress)
+
+
+def quiet_session() -> Session:
+    """The session of one of several processes, none of which tells how far it is."""
+    from mccpo.experiments import Session
+
+    recall, remember = caches()
+    return Session(recall=recall, remember=remember)
 
 
 def caches() -> tuple[Callable[[str], Arrays | None] | None, Callable[[str, Arrays], None] | None]:
@@ -152,7 +220,7 @@ def _parts(produced: Iterable[Produced]) -> dict[str, Curves]:
 def _write_report(path: Path, produced: list[Produced], manifest: Facts) -> None:
     from mccpo.report.page import write_report
 
-    tables = with_certificate(path.parent, [table.results for table in produced])  # a resumed run may have one
+    tables = with_certificates(path.parent, [table.results for table in produced])  # a resumed run may have one
     write_report(path, tables, [table.curves for table in produced], manifest=manifest)
 
 

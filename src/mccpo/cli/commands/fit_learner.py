@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.logs import FormatFlag, MapFlag
-from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, parse_pairs
+from mccpo.cli.commands.logs import TableFlags, TableReading
+from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
+from mccpo.cli.flags import OnRay, RayFlags
 from mccpo.errors import InputError
 from mccpo.files import dump_json, write_text
 
@@ -23,13 +24,12 @@ def fit_learner(
     logs: Annotated[Path, Parameter(help="A canonical table of logs, or a log file with --format.")],
     /,
     *,
-    format: FormatFlag = None,
-    map: MapFlag = None,
+    flags: TableFlags = TableReading(),  # noqa: B008 - frozen
     model: Annotated[
         Literal["bkt", "bkt-forget", "pfa", "ema", "elo", "best-lr"],
         Parameter(
-            help="Knowledge tracing, the same with forgetting, performance factors, a moving average; and, of items "
-            "and the learner's whole history, abilities and difficulties, or the regression that predicts best."
+            help="bkt is knowledge tracing, bkt-forget the same with forgetting, pfa performance factors, ema a moving "
+            "average. elo (abilities and difficulties) and best-lr (a regression, predicts best) also know items."
         ),
     ] = "bkt",
     observed: Annotated[
@@ -43,27 +43,31 @@ def fit_learner(
     alpha: Annotated[float, Parameter(help="The step of the moving average.")] = 0.08,
     ridge: Annotated[float, Parameter(help="How strongly elo and best-lr draw their weights to 0.")] = 1.0,
     out: Annotated[
-        Path | None, Parameter(help=f"A folder for {LEARNER} and {DIAGNOSTICS}; nothing is written by default.")
+        Path | None,
+        Parameter(
+            help=f"A folder for {LEARNER}, {DIAGNOSTICS} and a diagram, reliability.html; else nothing is written."
+        ),
     ] = None,
     json: JsonFlag = False,
+    on_ray: RayFlags = OnRay(),  # noqa: B008 - frozen
 ) -> None:
     """Fit a model of what learners know to logs, and show how well it predicts the answers of other learners.
 
     Every concept has parameters of its own; one that the logs do not name gets the mean of the others. An item that is
     new to elo or best-lr counts as a mean item of its concepts.
     """
-    from mccpo.logs import read
     from mccpo.mastery import split_learners, write_model
     from mccpo.mastery.fitting import FitSettings, diagnose, fit, warnings_of
     from mccpo.mastery.tables import responses_of
+    from mccpo.work import Call
 
     _check(theta, "--theta", "0.7")
     _check(held_out, "--held-out", "0.2")
     settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha, ridge=ridge)
-    mapping = parse_pairs(map or [], "--map", str)
-    responses = responses_of(read(logs, format, mapping or None), observed)
+    calls = on_ray.calls(out)
+    responses = responses_of(flags.read(logs), observed)
     training, held = split_learners(responses, held_out, seed)
-    fitted = fit(model, training, settings)
+    (fitted,) = calls([Call(f"{model} of the learners", fit, (model, training, settings))])
     diagnostics = diagnose(fitted.model, held, theta, intervals=True)
     warnings = warnings_of(fitted, training, diagnostics)
     result = {
@@ -77,8 +81,11 @@ def fit_learner(
         "warnings": list(warnings),
     }
     if out is not None:
+        from mccpo.report.preparation import RELIABILITY_PAGE, render_reliability
+
         write_model(fitted.model, out / LEARNER)
         write_text(out / DIAGNOSTICS, dump_json(result, indent=1) + "\n")
+        write_text(out / RELIABILITY_PAGE, render_reliability(model, diagnostics))
     for warning in warnings:
         note(f"warning: {warning}")
     emit(result, as_json=json, text=lambda: "\n".join(_text(model, fitted, diagnostics)))

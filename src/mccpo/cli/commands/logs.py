@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -16,6 +16,8 @@ from mccpo.errors import InputError
 from mccpo.files import dump_json
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from mccpo.logs import Logs, ReadOptions
 
 _SHOWN = 8
@@ -39,7 +41,11 @@ DelimiterFlag: TypeAlias = Annotated[
     str | None, Parameter(help="What stands between fields, such as ';', or the word tab; the format's own by default.")
 ]
 EncodingFlag: TypeAlias = Annotated[
-    str | None, Parameter(help="How text is encoded, such as iso-8859-15; the format's own by default.")
+    str | None,
+    Parameter(
+        help="How text is encoded, such as iso-8859-15; the format's own by default. A mark of UTF-8 or "
+        "UTF-16 at the start of a file is known by itself."
+    ),
 ]
 ModelFlag: TypeAlias = Annotated[
     str | None, Parameter(help="Which knowledge-component model to take concepts from, where a file has several.")
@@ -50,14 +56,13 @@ MostFlag: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogReading:
-    """The flags of every command that reads a log with its account; `LogFlags` is the type of its parameter."""
+class TableReading:
+    """The flags of every command that takes a canonical table or a log; `TableFlags` is the type of its parameter."""
 
     format: FormatFlag = None
     map: MapFlag = None
     delimiter: DelimiterFlag = None
     encoding: EncodingFlag = None
-    model: ModelFlag = None
     most_rejected: MostFlag = None
 
     @property
@@ -68,7 +73,22 @@ class LogReading:
         delimiter = "\t" if self.delimiter == _TAB else self.delimiter
         if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
             raise InputError(f"--delimiter is {delimiter!r}", fix="give one character, or the word tab")
-        return ReadOptions(delimiter, self.encoding, parse_pairs(self.map or [], "--map", str), self.model)
+        return ReadOptions(delimiter, self.encoding, parse_pairs(self.map or [], "--map", str))
+
+    def read(self, file: Path) -> pl.DataFrame:
+        """The canonical table: of the log, or, where no format is named, of a canonical parquet file."""
+        from mccpo.logs import read_table
+
+        if self.format is not None:
+            return self.load(file).table
+        _ = self.options  # flags that make no sense are refused, needed or not
+        table = read_table(file)
+        asked = {"--map": self.map, "--delimiter": self.delimiter, "--encoding": self.encoding}
+        for flag, value in asked.items():
+            if value:
+                fix = f"leave {flag} out, or name a format with --format"
+                raise InputError(f"{file} is a canonical table, which {flag} says nothing about", fix=fix)
+        return table
 
     def load(self, file: Path) -> Logs:
         """Reads the log."""
@@ -81,6 +101,19 @@ class LogReading:
         return load(file, self.format, options, most_rejected=most)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogReading(TableReading):
+    """The flags of every command that reads a log with its account; `LogFlags` is the type of its parameter."""
+
+    model: ModelFlag = None
+
+    @property
+    def options(self) -> ReadOptions:
+        """What the flags say about a file beyond its format."""
+        return replace(super().options, model=self.model)
+
+
+TableFlags: TypeAlias = Annotated[TableReading, Parameter(name="*")]
 LogFlags: TypeAlias = Annotated[LogReading, Parameter(name="*")]
 
 logs = App(name="logs", help="Check and convert logs of learners, and make up some.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
 from mccpo.cli.commands.logs import LogFlags, LogReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
-from mccpo.cli.flags import confidence_of
+from mccpo.cli.flags import GRAPH_FILE, OnRay, RayFlags, confidence_of
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 
 THETA, CONFIDENCE = 0.7, 0.95
+MembersFlag: TypeAlias = Annotated[
+    Path | None,
+    Parameter(help="A CSV of item,concept that says which concept of the graph each concept of the logs is in."),
+]
 
 
 def prepare(
@@ -30,12 +34,10 @@ def prepare(
     *,
     out: Annotated[Path, Parameter(help="The folder to write, which `compare`, `train` and the API take as a name.")],
     graph: Annotated[
-        Path | None, Parameter(help="The prerequisite graph; without one it is learnt from the responses.")
-    ] = None,
-    members: Annotated[
         Path | None,
-        Parameter(help="A CSV of item,concept that says which concept of the graph each concept of the logs is in."),
+        Parameter(help=f"The prerequisite graph, {GRAPH_FILE}. Without one it is learnt from the responses."),
     ] = None,
+    members: MembersFlag = None,
     flags: LogFlags = LogReading(),  # noqa: B008 - frozen
     minimum: Annotated[WholeNumber, Parameter(help="Events on the graph that a learner must have.")] = 30,
     episodes: Annotated[WholeNumber, Parameter(help="How many learners' episodes to keep at most.")] = 5000,
@@ -58,29 +60,46 @@ def prepare(
     robust: Annotated[
         bool,
         Parameter(
-            negative="", help="Draw the learners to train with from eight models, each fitted to resampled learners."
+            negative="",
+            help="Draw the learners to train with from an ensemble: eight models by knowledge tracing, each fitted to "
+            "resampled learners, and models of other kinds. Budgets and floors then hold for the worst of them.",
         ),
     ] = False,
+    learners: Annotated[
+        str,
+        Parameter(
+            help="The kind of learners to train with: bkt, pfa, best-lr or recurrent; or best, whichever predicts "
+            "held-out learners best. The tutor's estimate is by bkt in any case."
+        ),
+    ] = "bkt",
     restarts: Annotated[WholeNumber, Parameter(help="Places from which the fit of knowledge tracing starts.")] = 5,
     seed: Annotated[WholeNumber, Parameter(help="The root of all random choices.")] = 0,
     json: JsonFlag = False,
+    on_ray: RayFlags = OnRay(),  # noqa: B008 - frozen
 ) -> None:
     """Make an environment of logs: curriculum, learners, demand and engagement as the data shows them.
 
     Half of the learners make the environment in which a policy is trained, by knowledge tracing. The other half make
-    the one that judges it (judge.json), by a model of another kind. The same input gives the same bytes. What is
-    doubtful is said on stderr, and kept in prepared.json as `warnings`.
+    those that judge it (judge.json and others), by models of other kinds. The same input gives the same bytes. What is
+    doubtful is said on stderr, and kept in prepared.json as `warnings`. prepared.html shows how far the gate and the
+    judges can be trusted.
     """
     from mccpo.experiments.prepare import PrepareOptions, check_folder
     from mccpo.experiments.prepare import prepare as run
+    from mccpo.files import write_text
+    from mccpo.report.preparation import PAGE, render_preparation
 
-    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), robust, restarts, seed)
+    options = PrepareOptions(minimum, episodes, horizon, group, *_gate(theta, ready), robust, restarts, seed, learners)
     check_folder(out)
-    parts = None if members is None else _members(members)
+    calls = on_ray.calls(out)
+    parts = None if members is None else read_members(members)
     stated, repairs = (None, []) if graph is None else _stated(graph)
-    table, origin = _table(logs, flags)
-    prepared = run(table, stated or _learnt(table, logs), options, members=parts, origin=origin).warned(repairs)
+    table, origin = read_events(logs, flags)
+    edges = stated or _learnt(table, logs)
+    made = run(table, edges, options, members=parts, origin=origin, calls=calls).warned(repairs)
+    prepared = made.compared()
     prepared.write(out)
+    write_text(out / PAGE, render_preparation(out.name, prepared.document))
     for line in prepared.document.warnings:
         note(f"warning: {line}")
     result = {"prepared": str(out), **prepared.document.as_json()}
@@ -94,13 +113,12 @@ def _gate(theta: float | None, ready: str | None) -> tuple[float, float | None]:
     return THETA if theta is None else theta, confidence_of(ready)
 
 
-def _table(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
+def read_events(logs: Path, flags: LogReading) -> tuple[pl.DataFrame, LogOrigin]:
+    """The events of a canonical table, or of a log file of a format, and where they come from."""
     from mccpo.experiments.prepare import LogOrigin
-    from mccpo.logs import read_table
 
     if flags.format is None:
-        _ = flags.options  # flags that make no sense are refused, needed or not
-        return read_table(logs), LogOrigin(logs.name)
+        return flags.read(logs), LogOrigin(logs.name)
     read = flags.load(logs)
     return read.table, LogOrigin(logs.name, flags.format, read.account)
 
@@ -129,7 +147,8 @@ def _learnt(table: pl.DataFrame, logs: Path) -> RawGraph:
     return graph
 
 
-def _members(path: Path) -> dict[str, str]:
+def read_members(path: Path) -> dict[str, str]:
+    """Which concept of the graph each concept of the logs is in, from a CSV of item,concept."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             rows = list(csv.DictReader(handle))
@@ -156,12 +175,16 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
         f"episodes  {episodes.episodes:,} of {episodes.mean_length:.1f} events on average: horizon {episodes.horizon}"
     )
     yield (
-        f"learners  {document.tutor_learners:,} to train with (knowledge tracing), "
+        f"learners  {document.tutor_learners:,} to train with ({document.choice.model}), "
         f"{document.judge_learners:,} others to judge by"
     )
+    if document.ensemble:
+        shares = ", ".join(f"{name} {kind.share:.0%}" for name, kind in document.ensemble.items())
+        yield f"{'':<10}drawn from an ensemble: {shares}, by how well each predicts learners held out"
+    yield f"{'engaged':<10}a right answer counts half, going on to another within half an hour counts half; fitted as"
     for who, mastery, fit in (("tutor", "K", document.tutor_engagement), ("judge", "p", document.judge_engagement)):
         yield (
-            f"{'engaged' if who == 'tutor' else '':<10}{fit.base:.3f} − {fit.difficulty:.3f}·demand·(1 − "
+            f"{'':<10}{fit.base:.3f} − {fit.difficulty:.3f}·demand·(1 − "
             f"{mastery}) + {fit.novelty:.3f}·novelty (R² {fit.r_squared:.2f}, {who})"
         )
     demand = document.demand
@@ -172,6 +195,15 @@ def _text(out: Path, document: PreparedDocument) -> Iterator[str]:
             f"{gate.answers:,} held-out answers are right, {gate.said:.1%} was said"
         )
         yield f"{'':<10}stricter for {gate.stricter} of {len(gate.concepts)} concepts, as these answers ask"
+    for judge in document.judges:
+        if (loss := judge.held_out) is None:
+            yield f"{judge.file:<24}not made: {judge.refused}"
+            continue
+        verdict = "" if judge.refused is None else "   does not judge"
+        yield (
+            f"{judge.file:<24}{judge.kind:<22}held out: AUC {loss.auc:.3f}, log-loss {loss.log_loss:.3f} "
+            f"(constant {loss.constant:.3f}){verdict}"
+        )
     if len(document.groups) > 1:
         yield "groups    " + ", ".join(f"{group.name} {group.share:.0%}" for group in document.groups)
     yield f"next: mccpo compare {out}"

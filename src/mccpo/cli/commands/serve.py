@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socket
 import sys
@@ -10,14 +9,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.keys import KEYS
+from mccpo.cli.commands.keys import DATABASE
+from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, record_store
 from mccpo.cli.commands.small_policy import train_small
+from mccpo.cli.commands.tutor.serving import tutor_of_graph
 from mccpo.cli.console.interrupt import ending
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, number, parse_pairs
 from mccpo.errors import InputError
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
     from mccpo.serve.access import KeyFile
     from mccpo.serve.api import Settings
     from mccpo.serve.policy import Deferral, Release
+    from mccpo.serve.record import Store
     from mccpo.serve.service import Service
-
-DATABASE = "decisions.db"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +47,15 @@ class Rules:
     defer: Annotated[
         Literal["teacher", "probe"] | None,
         Parameter(
-            help="What to do with choices that only just pass the gate: serve a safe one and ask a teacher, or serve "
-            "what tells most about the prerequisites in doubt; they are served as they are by default."
+            help="What to do with choices that only just pass the gate. teacher serves a safe one and asks a teacher. "
+            "probe serves what tells most about the prerequisites in doubt. By default they are served as they are."
         ),
     ] = None
     defer_below: Annotated[
         float | None,
         Parameter(help="With --defer, the chance of being ready below which a choice is deferred; 0.97 by default."),
     ] = None
-    session_minutes: Annotated[float, Parameter(help="Without a request for so long, a session is over.")] = 30.0
+    session_minutes: Annotated[float, Parameter(help="A session ends after so long without a request.")] = 30.0
     late_hours: Annotated[
         float, Parameter(help="An outcome later than that goes on record, and does not change mastery.")
     ] = 24.0
@@ -62,8 +63,11 @@ class Rules:
         float | None, Parameter(help="The half-life of mastery between sessions; nothing is forgotten by default.")
     ] = None
     retention_days: Annotated[
-        float | None, Parameter(help="Who was not heard of for so long is erased; nobody is by default.")
+        float | None, Parameter(help="Erase learners who were not heard of for so long; nobody by default.")
     ] = None
+    lower_gate: Annotated[
+        bool, Parameter(negative="", help="Let this run decide even if it opens its gate earlier than the last one.")
+    ] = False
     bound: Annotated[
         list[str] | None,
         Parameter(negative="", help="How far groups may lie apart before there is an alarm: restriction_rate=0.1."),
@@ -74,6 +78,13 @@ def serve(
     run: Annotated[Path | None, Parameter(help="The folder of a finished run of a neural learner.")] = None,
     /,
     *,
+    graph: Annotated[
+        Path | None,
+        Parameter(help="A prerequisite graph to make a tutor of first, as `mccpo tutor` does, instead of a run."),
+    ] = None,
+    out: Annotated[
+        Path | None, Parameter(help="With --graph, the folder of its run; beside the graph by default.")
+    ] = None,
     demo: Annotated[
         bool,
         Parameter(negative="", help="Train a small policy first, and let simulated learners be taught by it."),
@@ -82,43 +93,58 @@ def serve(
         str | None,
         Parameter(help="The record: a file, or sqlite:///FILE or postgresql://…; decisions.db in RUN by default."),
     ] = None,
-    host: Annotated[str, Parameter(help="The address to listen on; without keys, one of the loopback.")] = "127.0.0.1",
+    host: Annotated[
+        str, Parameter(help="The address to listen on; with --no-keys, one of the loopback.")
+    ] = "127.0.0.1",
     port: Annotated[WholeNumber, Parameter(help="The port to listen on; 0 for any that is free.")] = 8000,
     part: Annotated[str | None, Parameter(help="The part of the run, where it has several.")] = None,
     method: Annotated[str | None, Parameter(help="Whose policy; mc-cpo's, or that of the only method.")] = None,
     seed: Annotated[WholeNumber, Parameter(help="The policy of this seed, from 0 on.")] = 0,
     keys: Annotated[
-        Path | None, Parameter(help=f"The file of keys, which must be there if it is named; {KEYS} by default.")
+        Path | None, Parameter(help="The file of keys; by default the one beside the record, if that is a file.")
     ] = None,
+    keyring: Annotated[
+        Path | None,
+        Parameter(
+            help="The file with the keys that learners' names are sealed with; beside the record by default, or beside "
+            "--keys if the record is no file."
+        ),
+    ] = None,
+    no_keys: Annotated[
+        bool, Parameter(negative="", help="Ask for no keys: let this machine do everything, and nobody else anything.")
+    ] = False,
     rate: Annotated[float, Parameter(help="Requests a second of one key, in the long run.")] = 2000.0,
+    log_format: Annotated[
+        Literal["text", "json"], Parameter(help="How lines of the log are written to stderr.")
+    ] = "text",
+    drain_seconds: Annotated[
+        float, Parameter(help="How many seconds to go on after SIGTERM, while /readyz says that it is about to stop.")
+    ] = 3.0,
     rules: Annotated[Rules, Parameter(name="*")] = Rules(),  # noqa: B008 - frozen
+    anchoring: Annotated[Anchoring, Parameter(name="*")] = Anchoring(),  # noqa: B008 - frozen
     json: JsonFlag = False,
 ) -> None:
     """Serve the decisions of a trained policy, each behind the gate and on record, until it is stopped.
 
-    The API is under /v1, described by /openapi.json. Keys come from `mccpo keys create`; while there are none, only
-    this machine is answered. --demo needs no run: it shows the service at work, with simulated learners.
+    The API is under /v1, described by /openapi.json. Every request needs a key of `mccpo keys create`, unless --no-keys
+    is given. --demo needs no run and no keys: it shows the service at work, with simulated learners.
     """
     check_installed()
-    with _inputs(run, database, keys, demo=demo) as (folder, record, key_path):
-        from mccpo.serve.access import KeyFile
-        from mccpo.serve.api import create_app, listen
+    run = _made(run, graph, out, demo=demo, keyed=no_keys or keys is not None)
+    with _inputs(run, database, keys, no_keys=no_keys, demo=demo) as (folder, record, key_file):
+        from mccpo.serve.access import write_logs
+        from mccpo.serve.api import create_app, listen, run_loop
         from mccpo.serve.pages import add_pages
-        from mccpo.serve.policy import load_release
+        from mccpo.serve.policy import gate_text, load_release
 
-        key_file = KeyFile(key_path)
-        if keys is not None and key_file.asks and not len(key_file):
-            raise InputError(
-                f"all keys in {keys} are revoked, so that nobody would be answered", fix="make one: `mccpo keys create`"
-            )
         _check_host(host, key_file)
         deferral = _deferral(rules)
         if rules.ready is not None:
             trained = load_release(folder, part=part, method=method, seed=seed).opening.confidence
             _check_ready(rules.ready, trained)
         release = load_release(folder, part=part, method=method, seed=seed, ready=rules.ready, deferral=deferral)
-        service = _service(release, record, rules)
-        app = create_app(service, _settings(key_file, rate, folder, rules, deferral))
+        service = _service(release, record_store(record, keyring, key_file.path), rules)
+        app = create_app(service, _settings(key_file, rate, folder, rules, deferral, anchoring))
         add_pages(app, key_file)
         with listen(host, port) as listener:
             address = listener.getsockname()
@@ -131,23 +157,40 @@ def serve(
             }
 
             def announce() -> None:
-                live = service.release.version
-                if live != release.version:
-                    note(f"the release {live} goes on deciding, as before the restart; roll back, or load another")
-                _announce(about | {"release": live}, folder, key_file, as_json=json)
+                write_logs(log_format)
+                live = service.release
+                if live.version != release.version:
+                    note(f"the release {live.version} goes on deciding, as before the restart, by {gate_text(live)}")
+                gate = {"theta": live.theta, "confidence": live.opening.confidence}
+                _announce(about | {"release": live.version, **gate}, folder, key_file, as_json=json)
 
-            asyncio.run(_serve(app, service, listener, announce, demo=demo))
+            drain = 0.0 if demo else drain_seconds
+            run_loop(_serve(app, service, listener, announce, drain, no_keys=not key_file.asks, demo=demo))
+
+
+def _made(run: Path | None, graph: Path | None, out: Path | None, *, demo: bool, keyed: bool) -> Path | None:
+    """The run that is named, or that of a tutor that is made of a graph."""
+    if graph is None:
+        if out is not None:
+            raise InputError("--out is given without --graph", fix="name the run to serve, or add --graph")
+        return run
+    if run is not None or demo:
+        raise InputError("--graph makes a run of its own", fix="give it without a run and --demo")
+    return tutor_of_graph(graph, out, keyed=keyed)
 
 
 @contextmanager
 def _inputs(
-    run: Path | None, database: str | None, keys: Path | None, *, demo: bool
-) -> Iterator[tuple[Path, str, Path]]:
+    run: Path | None, database: str | None, keys: Path | None, *, no_keys: bool, demo: bool
+) -> Iterator[tuple[Path, str, KeyFile]]:
     """The run, the database and the file of keys to serve with; those of a demonstration are removed with it."""
+    from mccpo.serve.access import KeyFile
+
     if not demo and run is None:
         raise InputError("no run is named", fix="name the folder of one, or try --demo")
     if not demo and run is not None:
-        yield run, database or str(run / DATABASE), _key_file(keys)
+        record = database or str(run / DATABASE)
+        yield run, record, _key_file(run, record, keys, no_keys=no_keys)
         return
     if run is not None or database is not None or keys is not None:
         raise InputError(
@@ -162,33 +205,57 @@ def _inputs(
             "training a small policy first, which takes some ten seconds, or thirty the first time; Ctrl-C ends it all"
         )
         trained = train_small(Path(folder))
-        yield trained, str(trained / DATABASE), Path(folder) / "keys.json"
+        yield trained, str(trained / DATABASE), KeyFile(Path(folder) / "keys.json", optional=True)
 
 
-def _key_file(keys: Path | None) -> Path:
-    """The file of keys. A named file must exist: a mistyped name must not let everybody in."""
-    if keys is not None and not keys.exists():
+def _key_file(run: Path, record: str, keys: Path | None, *, no_keys: bool) -> KeyFile:
+    """The keys that are asked for. There must be one, unless the caller has said that there shall be none."""
+    from mccpo.serve.access import KeyFile, keys_beside
+    from mccpo.serve.record import parse_url
+
+    if keys is not None and no_keys:
+        raise InputError("--keys and --no-keys contradict each other", fix="give one of them")
+    url = parse_url(record)
+    if url.get_backend_name() != "sqlite" and keys is None and not no_keys:
         raise InputError(
-            f"--keys is {keys}, and there is no such file",
-            fix="make it with `mccpo keys create`, or leave --keys out to answer this machine alone",
+            "a record on a server has no file of keys beside it", fix="name one with --keys FILE, or give --no-keys"
         )
-    return keys or KEYS
+    beside = Path(url.database or "") if url.get_backend_name() == "sqlite" else run / DATABASE
+    path = keys or keys_beside(beside)
+    file = KeyFile(path, optional=no_keys)
+    if no_keys and file.asks:
+        raise InputError(f"there are keys in {path}, which --no-keys would pass over", fix="leave --no-keys out")
+    if not no_keys and not len(file):
+        which = f"--keys {keys}" if keys is not None else f"--run {run}"
+        none = "no key in it works any more" if file.all() else "it holds none"
+        raise InputError(
+            f"every request needs a key of {path}, and {none}",
+            fix=f"make one with `mccpo keys create {which} --role admin`, or serve this machine alone with --no-keys",
+        )
+    return file
 
 
-async def _serve(app: FastAPI, service: Service, listener: socket.socket, announce: Any, *, demo: bool) -> None:
+async def _serve(
+    app: FastAPI, service: Service, listener: socket.socket, announce: Any, drain: float, *, no_keys: bool, demo: bool
+) -> None:
     from mccpo.serve.access import LOCAL
     from mccpo.serve.api import run_app
     from mccpo.serve.service import simulated_learners
 
     async with service:  # first, so that a database that cannot be opened is one line of ours
+        if no_keys and await service.names_keys():
+            raise InputError(
+                f"the record {service.store.name} was written with keys, and is not served without them",
+                fix="leave --no-keys out, and name the file of keys with --keys",
+            )
         announce()
         async with simulated_learners(service, LOCAL) if demo else nullcontext():
-            await run_app(app, listener)
+            begin_drain = partial(setattr, app.state, "draining", True)
+            await run_app(app, listener, drain_seconds=drain, drain=begin_drain)
 
 
-def _service(release: Release, database: str, rules: Rules) -> Service:
+def _service(release: Release, store: Store, rules: Rules) -> Service:
     from mccpo.serve.policy import Releases
-    from mccpo.serve.record import Store
     from mccpo.serve.service import Service, Terms
 
     terms = Terms(
@@ -197,7 +264,7 @@ def _service(release: Release, database: str, rules: Rules) -> Service:
         forgetting=_days("--forgetting-days", rules.forgetting_days),
         retention_seconds=_days("--retention-days", rules.retention_days),
     )
-    return Service(Store(database), Releases(release), terms)
+    return Service(store, Releases(release), terms, lower_gate=rules.lower_gate)
 
 
 def _check_ready(ready: float, trained: float | None) -> None:
@@ -220,9 +287,12 @@ def _deferral(rules: Rules) -> Deferral | None:
     return Deferral(rules.defer) if rules.defer_below is None else Deferral(rules.defer, rules.defer_below)
 
 
-def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules, deferral: Deferral | None) -> Settings:
+def _settings(
+    keys: KeyFile, rate: float, run: Path, rules: Rules, deferral: Deferral | None, anchoring: Anchoring
+) -> Settings:
     from mccpo.serve.api import Settings
     from mccpo.serve.monitor import BOUNDS
+    from mccpo.serve.record import Signer
 
     bounds = parse_pairs(rules.bound or [], "--bound", number)
     if unknown := [name for name in bounds if name not in BOUNDS]:
@@ -237,15 +307,16 @@ def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules, deferral: Def
         runs=run.resolve().parent,
         ready=rules.ready,
         deferral=deferral,
+        anchor_seconds=_above_0("--anchor-every", anchoring.anchor_every),
+        anchor_file=check_anchor_file(anchoring.anchor_file),
+        signer=None if anchoring.sign is None else Signer.read(anchoring.sign),
         bounds={**BOUNDS, **bounds},
     )
 
 
 def _announce(about: dict[str, Any], run: Path, keys: KeyFile, *, as_json: bool) -> None:
     if not keys.asks:
-        note(f"no keys in {keys.path}: only this machine is answered (loopback), whoever asks, as an admin")
-    elif not len(keys):
-        note(f"all keys in {keys.path} are revoked: nobody is answered until `mccpo keys create` makes one")
+        note("no keys are asked for: only this machine is answered (loopback), and any program on it may do everything")
     text = f"serving {run} (release {about['release']}) at {about['url']}; record: {about['database']}"
     emit(about, as_json=as_json, text=text)
     sys.stdout.flush()  # whoever started us may wait for it
@@ -255,10 +326,10 @@ def _check_host(host: str, keys: KeyFile) -> None:
     from mccpo.serve.access import is_loopback
 
     loopback = is_loopback(host)
-    if not loopback and not len(keys):
+    if not loopback and not keys.asks:
         raise InputError(
-            f"--host is {host} and {keys.path} has no keys, so that anybody could decide",
-            fix="make some with `mccpo keys create`, or listen on 127.0.0.1",
+            f"--host is {host} and no keys are asked for, so that anybody could decide",
+            fix="leave --no-keys out, or listen on 127.0.0.1",
         )
     if not loopback:
         note("keys travel as they are over plain HTTP: put a server with TLS before it")
@@ -266,7 +337,18 @@ def _check_host(host: str, keys: KeyFile) -> None:
 
 def check_installed() -> None:
     """Refuses where what the service needs is not there."""
-    for name in ("fastapi", "uvicorn", "sqlalchemy", "aiosqlite", "alembic", "prometheus_client", "jinja2"):
+    for name in (
+        "fastapi",
+        "uvicorn",
+        "sqlalchemy",
+        "aiosqlite",
+        "alembic",
+        "prometheus_client",
+        "jinja2",
+        "cryptography",
+        "httptools",
+        "uvloop",
+    ):
         if find_spec(name) is None:
             raise InputError(f"{name} is not installed", fix="install mccpo[serve]")
 

@@ -33,8 +33,8 @@ def solve(
 ) -> None:
     """Find the exact optimum of a finite environment under budgets and floors: its value, multipliers and policy.
 
-    Without --budget, --kappa or --floor the optimum is unconstrained. What no policy meets exits 3, with the smallest
-    conflicting set, what each of it can reach by itself, and what would do.
+    Without --budget, --kappa or --floor the optimum is unconstrained. Where no policy meets them it exits 3. It names
+    the smallest conflicting set, what each of them can reach by itself, and what would do.
 
     Parameters
     ----------

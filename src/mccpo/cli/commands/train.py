@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from mccpo.cli.commands.experiment import perform
-from mccpo.cli.flags import CurriculumFlag, FloorFlag, ObjectiveFlag, ReadyFlag, RequireFlag, Training, TrainingFlags
+from mccpo.cli.flags import (
+    CurriculumFlag,
+    FloorFlag,
+    ObjectiveFlag,
+    OnRay,
+    RayFlags,
+    ReadyFlag,
+    RequireFlag,
+    Training,
+    TrainingFlags,
+)
 from mccpo.errors import InputError
 
 
@@ -16,23 +26,32 @@ def train(
     environment: Annotated[
         str,
         Parameter(
-            help="One of gate, chain, random-finite, tutor-15, tutor-25, tutor-15-bkt, or a folder that `mccpo "
-            "prepare` made."
+            help="An environment, such as gate, chain, random-finite, tutor-15, tutor-25 or tutor-15-bkt, or a folder "
+            "that `mccpo prepare` made."
         ),
     ],
     /,
     *,
-    method: Annotated[str, Parameter(help="What is trained.")] = "mc-cpo",
+    method: Annotated[str, Parameter(help="The method to train.")] = "mc-cpo",
+    start: Annotated[
+        Literal["pretrained"] | None,
+        Parameter(
+            name="--from",
+            help="The policy that mc-cpo starts from. It then trains for a tenth of the steps.",
+        ),
+    ] = None,
     curriculum: CurriculumFlag = None,
     require: RequireFlag = None,
     floor: FloorFlag = None,
     ready: ReadyFlag = None,
     objective: ObjectiveFlag = "engagement",
     flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
+    on_ray: RayFlags = OnRay(),  # noqa: B008
 ) -> None:
-    """Train one method on an environment, and keep its policies to be evaluated, certified and served.
+    """Train one method on an environment, and keep its policies, so that you can evaluate, certify and serve them.
 
-    The unconstrained policies that κ and RHSI refer to are trained first, or taken from the cache.
+    First it trains the unconstrained policies, or takes them from the cache. κ (budgets as a share of their costs) and
+    RHSI (the paper's index of reward hacking) refer to them.
     """
     from mccpo.experiments import train as experiment
 
@@ -41,5 +60,9 @@ def train(
     options = flags.options(
         curriculum=curriculum, requirements=require or (), floors=floor or (), ready=ready, objective=objective
     )
+    if start is not None:
+        if method != "mc-cpo":
+            raise InputError(f"{method} does not start from {start}", fix="leave --method out, or --from")
+        method = f"mc-cpo-from-{start}"
     tables = {environment: partial(experiment.produce, environment, method)}
-    perform(f"train-{environment}-{method}", tables, options, flags)
+    perform(f"train-{environment}-{method}", tables, options, flags, on_ray=on_ray)

@@ -62,8 +62,8 @@ class Pace:
 
     @property
     def compiles(self) -> bool:
-        """Whether the first point is still to come."""
-        return self._point < min(self._first, self._stage.points)
+        """Whether the first point, which compiles, is still to come."""
+        return self._stage.compiles and self._point < min(self._first, self._stage.points)
 
     @property
     def seconds(self) -> float:
@@ -102,7 +102,7 @@ class _Bars:
 
 
 class _Lines:
-    """One line for each quarter of a stage."""
+    """A line as a stage begins, and one for each quarter of it."""
 
     def __init__(self) -> None:
         self._paces: dict[str, Pace] = {}
@@ -110,6 +110,7 @@ class _Lines:
     def __call__(self, stage: Stage, point: int) -> None:
         if stage.label not in self._paces:
             self._paces[stage.label] = Pace(stage, point)
+            note(f"{stage.label}: begins")
         pace = self._paces[stage.label]
         pace.tell(point)
         if point > 0 and point * 4 // stage.points > (point - 1) * 4 // stage.points:
@@ -120,7 +121,8 @@ class _Lines:
 
 
 def _speed(stage: Stage, speed: float) -> str:
-    return f"{float(f'{speed:.3g}'):,.0f} {stage.unit}/s"
+    rounded = float(f"{speed:.3g}")
+    return f"{rounded:,.0f} {stage.unit}/s" if rounded >= 100 else f"{rounded:g} {stage.unit}/s"
 
 
 def _clock(seconds: float) -> str:

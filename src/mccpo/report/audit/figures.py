@@ -41,10 +41,10 @@ def by_definition(audit: Audit, paper: PaperPrevalence | None, names: Iterator[s
     if paper is not None:
         legend.append((swatch(_PAPER), f"reported by the paper, {percent(paper.rate)}"))
     note = (
-        "A right answer is an event where its gain of mastery is at most the threshold; at 0, only where it gains "
+        "A right answer is counted where its gain of mastery is at most the threshold; at 0, only where it gains "
         "nothing at all. Bands are 95 % intervals, clustered by learner."
     )
-    return Group("The rate against the definition", note, panels, tuple(legend))
+    return Group("", note, panels, tuple(legend))
 
 
 def over_levels(audit: Audit, names: Iterator[str]) -> Group | None:
@@ -111,7 +111,12 @@ def _curves(audit: Audit, population: Population, paper: PaperPrevalence | None,
         if paper is not None and population == "episodes":
             axes.axhline(paper.rate, color=_PAPER.colour, linestyle=_PAPER.linestyle, linewidth=_PAPER.width)
         axes.set_xscale("symlog", linthresh=_LEAST, linscale=0.6)
-        axes.set(xlim=(-2e-6, 1.1), ylim=(-0.02, 1.02), xlabel="Threshold of the gain of mastery", ylabel="Rate")
+        axes.set(
+            xlim=(-2e-6, 1.1),
+            ylim=(-0.02, 1.02),
+            xlabel="Threshold of the gain of mastery",
+            ylabel="Right answers without gain",
+        )
         axes.xaxis.set_major_locator(FixedLocator([0, 1e-4, 1e-3, 1e-2, 1e-1, 1]))
         plain_ticks(axes, x=True)
         axes.xaxis.set_minor_locator(FixedLocator([]))

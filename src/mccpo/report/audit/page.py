@@ -32,10 +32,11 @@ def render_audit(audit: Audit, subject: AuditSubject) -> str:
     parts = [
         el("h1", title),
         el("p", sentences.headline(audit), class_="finding"),
+        _opening(audit, subject, names),
         _facts(audit),
         _definitions(audit),
         *(el("p", text) for text in sentences.left_out(audit)),
-        *_moved(audit, subject, names),
+        *_moved(audit, subject),
         _figures(audit, subject, names),
         _groups(audit),
         *_concepts(audit),
@@ -71,14 +72,18 @@ def _definitions(audit: Audit) -> Html:
     return el("div", first, *others, class_="definition")
 
 
-def _moved(audit: Audit, subject: AuditSubject, names: Iterator[str]) -> list[Html | None]:
+def _opening(audit: Audit, subject: AuditSubject, names: Iterator[str]) -> Html | None:
+    """How the rate moves with the definition, as a picture: before any table, as no rate means much without it."""
     drawn = by_definition(audit, subject.paper, names)
+    return None if drawn is None else figures(drawn)
+
+
+def _moved(audit: Audit, subject: AuditSubject) -> list[Html | None]:
     paper = sentences.against_paper(audit, subject)
     return [
         el("h2", "How the rate moves with the definition"),
         el("p", sentences.moved(audit)),
         el("p", paper) if paper else None,
-        None if drawn is None else figures(drawn),
         _prevalence(audit, subject),
     ]
 
@@ -86,9 +91,9 @@ def _moved(audit: Audit, subject: AuditSubject, names: Iterator[str]) -> list[Ht
 def _prevalence(audit: Audit, subject: AuditSubject) -> Html:
     populations = [name for name in sentences.POPULATIONS if any(row.population == name for row in audit.prevalence)]
     head = [
-        el("th", "Measure"),
+        el("th", "A gain is told by"),
         *(el("th", text, scope="col") for text in sentences.SHARES.values()),
-        el("th", "Events"),
+        el("th", "Right answers without gain"),
     ]
     rows = []
     for population in populations:

@@ -87,8 +87,23 @@ def headline(audit: Audit) -> str:
         else f"that raises mastery, as {measure.named} estimates it, {size}"
     )
     known = f" (95 % interval {interval(rate)})" if rate.low is not None else " (of one learner, so without interval)"
-    return (
+    found = (
         f"{percent(rate.rate)} of interactions{known} are a right answer {what}: {rate.events:,} of {rate.analysed:,}."
+    )
+    return f"{found} {_caution(audit)}".rstrip()
+
+
+def _caution(audit: Audit) -> str:
+    """That the rate is one of many, where a threshold made it; empty for the platform's signal, which has none."""
+    curve = audit.curve(audit.main)
+    if curve is None:
+        return ""
+    ends = [rate.rate for at, rate in zip(curve.thresholds, curve.rates, strict=True) if at in (STRICT, LENIENT)]
+    if None in ends:
+        return ""
+    return (
+        f"This number depends on its threshold: at {STRICT:g} it is {percent(ends[0])}, at {LENIENT:g} it is "
+        f"{percent(ends[-1])}. Another model gives another one."
     )
 
 

@@ -120,8 +120,8 @@ def estimate(
     if estimated is None:
         return missing()
     value = estimated.p if isinstance(estimated, Improvement) else estimated.iqm
-    low, high = estimated.ci
-    ends = el("small", f"{low:.3f} to {high:.3f}")
+    low, high = estimated.ci or (value, value)
+    ends = el("small", f"{low:.3f} to {high:.3f}") if estimated.ci else None
     drawn = interval(value, low, high, colour, top=top, middle=middle)
     return el("td", f"{value:.3f} ", drawn, ends, data_sort=key(value))
 
@@ -130,8 +130,7 @@ def stated(overall: InterquartileMean | None) -> Html:
     """An interquartile mean with its interval in digits alone, which takes less room."""
     if overall is None:
         return missing()
-    low, high = overall.ci
-    between = unbroken(f"{low:.3f} to {high:.3f}")
+    between = unbroken(f"{overall.ci[0]:.3f} to {overall.ci[1]:.3f}") if overall.ci else ""
     return el("td", f"{overall.iqm:.3f}", el("small", between), data_sort=key(overall.iqm))
 
 

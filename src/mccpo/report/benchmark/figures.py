@@ -130,7 +130,7 @@ def profiles(view: BenchmarkView, coloured: Strokes, names: Iterator[str]) -> Gr
     panels = [Panel("All environments", "over seeds and environments", _profiled(plot, names))]
     if max(ends, default=0.0) > _NEAR:
         panels.append(Panel("Near the best", "the same, larger", _profiled(near, names)))
-    note = "A curve further up and to the right is better. Bands are 95 % intervals of a stratified bootstrap."
+    note = "A curve further up and to the right is better. Bands are percentiles of a stratified bootstrap (95 %)."
     return Group("Performance profiles", note, tuple(panels), legend(list(drawn), coloured))
 
 

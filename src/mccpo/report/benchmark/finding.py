@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mccpo.report import numbers
-from mccpo.report.benchmark.ranking import WORDS, Comparison, compare_ours, level_text
+from mccpo.report.benchmark.ranking import CANNOT_TELL, WORDS, Comparison, compare_ours, not_told_apart_text
 from mccpo.report.benchmark.views import EnvironmentView, Measure
 from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.benchmark.words import listed, names
@@ -39,9 +39,9 @@ def _best(environment: EnvironmentView) -> str:
     text = f"{_unmet(environment)}. Of the methods that always meet the rest, " if environment.unmet else ""
     text = text or "Of the methods that meet every budget in every seed, "
     text += f"the largest hypervolume is that of {names(environment.reachable)}"
-    level = level_text(environment.keeping)
+    apart = not_told_apart_text(environment.keeping)
     text += (
-        f"{' alike' if len(environment.reachable) > 1 else ''}: {numbers.number(best.volume)}{level and f', {level}'}."
+        f"{' alike' if len(environment.reachable) > 1 else ''}: {numbers.number(best.volume)}{apart and f', {apart}'}."
     )
     second = next((pair for pair in environment.keeping if pair not in environment.reachable), None)
     if second is not None:
@@ -58,9 +58,9 @@ def _kept(environment: EnvironmentView) -> str:
     ranked = environment.ranked_by("kept")
     if not ranked or not (most := ranked[0].mean("kept")):
         return ""
-    level = level_text(ranked, "kept")
+    apart = not_told_apart_text(ranked, "kept")
     return f" Most of the return is kept within the budgets by {names(ranked[:1])}: {numbers.number(most)}" + (
-        f", {level}." if level else "."
+        f", {apart}." if apart else "."
     )
 
 
@@ -68,39 +68,43 @@ def _won(environments: Sequence[EnvironmentView], seeds: int) -> str:
     won = [environment for environment in environments if any(pair.method == OUR_METHOD for pair in environment.best)]
     best = f"the best hypervolume among the methods that meet every budget in {seeds} of {seeds} seeds (τ = 0)"
     name = method_label(OUR_METHOD)
-    level = {environment.name: text for environment in won if (text := level_text(environment.keeping))}
-    named = [f"{environment.name}{_bracketed(level.get(environment.name, ''))}" for environment in won]
+    apart = {environment.name: text for environment in won if (text := not_told_apart_text(environment.keeping))}
+    named = [f"{environment.name}{_bracketed(apart.get(environment.name, ''))}" for environment in won]
     if len(environments) == 1:
         return f"{name} {'has' if won else 'does not have'} {best} on {named[0] if won else environments[0].name}."
-    where = f": {listed(named)}" if won and (level or len(won) < len(environments)) else ""
+    where = f": {listed(named)}" if won and (apart or len(won) < len(environments)) else ""
     number = "all" if len(won) == len(environments) else str(len(won) or "none")
     return f"{name} has {best} on {number} of the {len(environments)} environments{where}."
 
 
 def _stands(environments: Sequence[EnvironmentView]) -> str:
-    """On which environments it is ahead of the best other method, level with it, or behind it."""
+    """On which environments it is ahead of the best other method, level with it, or behind it, and where who knows."""
     comparisons = {
         environment.name: comparison
         for environment in environments
-        if (comparison := compare_ours(environment)) and comparison.word and comparison.other
+        if (comparison := compare_ours(environment)) and comparison.other
     }
-    words = [
-        f"{word} on {_where(word, comparisons)}"
-        for word in WORDS
-        if any(comparison.word == word for comparison in comparisons.values())
-    ]
-    if not words:
+    if not comparisons:
         return ""
     if len(environments) == 1:
         return _stands_there(*comparisons.values())
-    return f"Beside the best other method of each, whether that meets its budgets or not, it is {listed(words)}."
+    words = {
+        word: f"{word} on {_where(word, comparisons)}"
+        for word in WORDS
+        if any(comparison.word == word for comparison in comparisons.values())
+    }
+    open_ones = f"the seeds {words.pop(CANNOT_TELL)}" if CANNOT_TELL in words else ""
+    told = f"it is {listed(words.values())}" if words else ""
+    sides = "; ".join(part for part in (told, open_ones) if part)
+    return f"Beside the best other method of each, whether that meets its budgets or not, {sides}."
 
 
 def _stands_there(comparison: Comparison) -> str:
     """The same of the one environment there is."""
     assert comparison.other is not None  # without another it would stand nowhere
     best = f"{names([comparison.other])} ({numbers.number(comparison.other.volume)}), the best other method"
-    ours = f"it is {comparison.word} ({numbers.number(comparison.ours.volume)})"
+    told = f"the seeds {CANNOT_TELL} where it is" if comparison.word == CANNOT_TELL else f"it is {comparison.word}"
+    ours = f"{told} ({numbers.number(comparison.ours.volume)})"
     return f"Beside {best}, whether that meets its budgets or not, {ours}."
 
 
@@ -133,7 +137,7 @@ def _overall(view: BenchmarkView) -> str:
 
 
 def _ranked(view: BenchmarkView, measure: Measure, those: str) -> str:
-    """Its interquartile mean of a score, and its place; that is no more than level where intervals overlap."""
+    """Its interquartile mean of a score, and its place; it is not told apart where intervals overlap."""
     ranked = view.ranked_by(measure)
     rank = ranked.index(OUR_METHOD)
     other = ranked[0 if rank else 1]
@@ -142,8 +146,8 @@ def _ranked(view: BenchmarkView, measure: Measure, those: str) -> str:
     name, value = method_label(other), f"{theirs.iqm:.3f}"
     name += ", given the model" if view.methods[other].kind == "solver" else ""
     word = "first" if rank else "next"
-    if ours.ci[0] <= theirs.ci[1] and theirs.ci[0] <= ours.ci[1]:
-        return f"{ours.iqm:.3f}, level with {name} ({value}), the {word} of {those}"
+    if not (ours.ci and theirs.ci) or (ours.ci[0] <= theirs.ci[1] and theirs.ci[0] <= ours.ci[1]):
+        return f"{ours.iqm:.3f}, not told apart from {name} ({value}), the {word} of {those}"
     return f"{ours.iqm:.3f}, {_ordinal(rank + 1)} of {those}; {word} is {name}, {value}"
 
 
@@ -168,7 +172,7 @@ def _nobody(environment: EnvironmentView, *, short: bool = False) -> str:
     if environment.unmet:
         if short and environment.reachable:
             best = f"{names(environment.reachable)} {'are' if len(environment.reachable) > 1 else 'is'} best"
-            best += _bracketed(level_text(environment.keeping))
+            best += _bracketed(not_told_apart_text(environment.keeping))
             return f"{_lower(_unmet(environment))}; of those that always meet the rest, {best}"
         others = len(environment.unmet) < len(environment.budgets)
         text = (
@@ -188,7 +192,7 @@ def _unmet(environment: EnvironmentView) -> str:
 
 def _leaders(environments: Sequence[EnvironmentView]) -> str:
     leaders = {
-        environment.name: f"{names(environment.best)}{_bracketed(level_text(environment.keeping))}"
+        environment.name: f"{names(environment.best)}{_bracketed(not_told_apart_text(environment.keeping))}"
         for environment in environments
         if environment.best
     }

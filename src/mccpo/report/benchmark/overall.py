@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mccpo.report import numbers
 from mccpo.report.benchmark import cells as entry
-from mccpo.report.benchmark.ranking import Comparison, compare_ours, level_count, level_with
+from mccpo.report.benchmark.ranking import Comparison, compare_ours, not_told_apart, not_told_apart_count
 from mccpo.report.benchmark.views import TIED, CellView, EnvironmentView, Pair
 from mccpo.report.benchmark.whole_view import BenchmarkView, of_measure
-from mccpo.report.benchmark.words import duration, listed
+from mccpo.report.benchmark.words import count, duration, listed
 from mccpo.report.figures.drawing import INK, STROKES
 from mccpo.report.markup import Html, el
 from mccpo.report.tables.finding import OUR_METHOD
@@ -20,7 +20,6 @@ from mccpo.report.vocabulary import method_label
 
 _MINUS = "−"
 _CLASSES = {"ahead": "agrees", "behind": "differs"}
-_BETTER = entry.Head("MC-CPO better", "95 % interval", ascending=True)
 _MET = entry.Head(f"Met, {entry.unbroken('τ = 0')}", entry.unbroken("seeds at all κ"))
 _SPENT = entry.Head("A run on each", entry.unbroken("and the search"), ascending=True)
 
@@ -41,7 +40,7 @@ def by_environment(view: BenchmarkView, slug: Callable[[str], str]) -> Html:
             entry.Head(ours, "hypervolume, place"),
             _MET,
             entry.Head("Best other", "hypervolume"),
-            entry.Head(f"{ours} is", "difference, 95 % interval"),
+            entry.Head(f"{ours} is", f"difference, {_interval(view)}"),
         ]
     rows = []
     for environment in view.run:
@@ -52,12 +51,17 @@ def by_environment(view: BenchmarkView, slug: Callable[[str], str]) -> Html:
                 scope="row",
                 data_sort=environment.name,
             ),
-            _holders(environment.largest, level_count(environment.ranked)),
-            _holders(environment.reachable, level_count(environment.keeping), _but(environment)),
+            _holders(environment.largest, not_told_apart_count(environment.ranked)),
+            _holders(environment.reachable, not_told_apart_count(environment.keeping), _but(environment)),
         ]
         cells += _ours(compare_ours(environment)) if OUR_METHOD in view.methods else []
         rows.append(el("tr", *cells))
     return entry.table(heads, rows, "standings")
+
+
+def _interval(view: BenchmarkView) -> str:
+    """What an interval is, and how many seeds it rests on."""
+    return f"95 % interval, {count(view.protocol.seeds, 'seed')}"
 
 
 def ranked(view: BenchmarkView) -> Html | None:
@@ -66,12 +70,12 @@ def ranked(view: BenchmarkView) -> Html | None:
         return None
     heads = [
         entry.Head("Method", ascending=True),
-        entry.Head("IQM of hypervolume", "95 % interval", sorted=True),
-        entry.Head("IQM of kept", "95 % interval"),
-        _BETTER,
+        entry.Head("IQM of hypervolume", _interval(view), sorted=True),
+        entry.Head("IQM of kept", _interval(view)),
+        entry.Head("MC-CPO better", _interval(view), ascending=True),
         entry.Head("Best on", "of so many environments"),
         _MET,
-        entry.Head("Unready steps", "mean, by the gate", ascending=True),
+        entry.Head("Unready lessons", "mean share, by the gate", ascending=True),
         _SPENT,
     ]
     top = _top(view, view.complete)
@@ -102,7 +106,7 @@ def unranked(view: BenchmarkView) -> Html | None:
         entry.Head(f"That of {method_label(OUR_METHOD)}", "on the same"),
         entry.Head("IQM of kept", "on these"),
         entry.Head(f"That of {method_label(OUR_METHOD)}", "on the same"),
-        _BETTER,
+        entry.Head("MC-CPO better", _interval(view), ascending=True),
         _MET,
         _SPENT,
     ]
@@ -146,7 +150,7 @@ def _best_on(view: BenchmarkView, method: str) -> Html:
     applies = _applies(view, method)
     best = [environment for environment, pair in applies if pair in environment.best]
     names = ", ".join(
-        f"{environment.name}{' (level)' if level_with(environment.keeping) else ''}" for environment in best
+        f"{environment.name}{' (not alone)' if not_told_apart(environment.keeping) else ''}" for environment in best
     )
     return el("td", f"{len(best)}/{len(applies)}", el("small", names), data_sort=entry.key(len(best)))
 
@@ -223,9 +227,8 @@ def signed(*values: float) -> list[str]:
 def _top(view: BenchmarkView, methods: Sequence[str]) -> float:
     """Where the axis of the intervals of a table ends."""
     aggregates = [view.aggregate[method] for method in methods if method in view.aggregate]
-    ends = [
-        scores.hypervolume.ci[1] for aggregate in aggregates for scores in (aggregate.scores, aggregate.ours) if scores
-    ]
+    scored = [scores.hypervolume for one in aggregates for scores in (one.scores, one.ours) if scores]
+    ends = [score.ci[1] if score.ci else score.iqm for score in scored]
     return max(ends, default=1.0) or 1.0
 
 

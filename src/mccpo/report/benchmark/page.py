@@ -17,7 +17,7 @@ from mccpo.report.benchmark import figures as drawings
 from mccpo.report.benchmark import overall as over
 from mccpo.report.benchmark import tables, words
 from mccpo.report.benchmark.finding import finding, verdict
-from mccpo.report.benchmark.plane import plane
+from mccpo.report.benchmark.plane import opening, plane
 from mccpo.report.benchmark.reading import read
 from mccpo.report.benchmark.views import EnvironmentView
 from mccpo.report.benchmark.whole_view import BenchmarkView
@@ -27,6 +27,8 @@ from mccpo.report.tables.finding import OUR_METHOD
 from mccpo.report.vocabulary import method_label
 
 PAGE = "report.html"
+_FIRST = 3
+"""Paragraphs of the finding that stand before the pictures."""
 
 
 def write(folder: str | Path) -> Path:
@@ -42,7 +44,7 @@ def render(view: BenchmarkView) -> str:
     coloured = drawings.strokes(view)
     title = words.title(view)
     parts = [
-        _summary(view, title),
+        _summary(view, title, coloured, names),
         _overall(view, coloured, names),
         *(_environment(environment, view, coloured, names) for environment in view.environments),
         _unseen(view, coloured, names),
@@ -53,8 +55,10 @@ def render(view: BenchmarkView) -> str:
     return page(title, join(el("main", join(*parts, between="\n"), class_="benchmark"), el("script", Html(script))))
 
 
-def _summary(view: BenchmarkView, title: str) -> Html:
-    """The first screen: what was compared, what was found on each environment; then under which protocol."""
+def _summary(view: BenchmarkView, title: str, coloured: drawings.Strokes, names: Iterator[str]) -> Html:
+    """The first screen: what was compared and found, and a picture; then each environment, and the protocol."""
+    found = [el("p", text) for text in finding(view)]
+    drawn = opening(view, coloured, names)
     facts = [el("div", el("dt", name), el("dd", value)) for name, value in words.protocol(view)]
     absent = [
         el("a", environment.name, href=f"#{_slug(environment.name)}")
@@ -67,7 +71,9 @@ def _summary(view: BenchmarkView, title: str) -> Html:
     return el(
         "section",
         el("h1", title),
-        el("div", *(el("p", text) for text in finding(view)), class_="finding"),
+        el("div", *found[:_FIRST], class_="finding"),
+        None if drawn is None else el("div", figures(drawn), class_="opening planes"),
+        el("div", *found[_FIRST:], class_="finding") if found[_FIRST:] else None,
         over.by_environment(view, _slug) if view.run else None,
         el("p", el("b", "Not run: "), join(*absent, between=" · ")) if absent else None,
         el("dl", *facts, class_="protocol"),

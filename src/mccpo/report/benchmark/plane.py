@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,7 +11,9 @@ from matplotlib.axes import Axes
 from mccpo.evaluation import envelope
 from mccpo.report.benchmark.figures import OTHERS, SIZE, Strokes, dot, hollow, legend
 from mccpo.report.benchmark.views import EnvironmentView, Pair
+from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.figures.drawing import INK, MUTED, Stroke, draw, plain_ticks, swatch
+from mccpo.report.figures.labels import Named, write_names
 from mccpo.report.figures.panels import Group, Panel
 from mccpo.report.markup import Html
 from mccpo.report.tables.finding import OUR_METHOD
@@ -20,14 +23,15 @@ _RULE = Stroke(INK, (), "D", 0.0)
 _MIXED = Stroke(MUTED, (2, 2), "", 1.0)
 _FREE = Stroke(INK, (), "s", 0.0)
 _RULES = "tutor"
+_MOST_SHOWN = 3  # environments at the top of the page
 
 
 def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str]) -> Group | None:
     """Return against ΔK on one environment; None where there is nothing to be seen."""
+    if not has_plane(environment):
+        return None
     drawn = [pair for pair in environment.pairs if _points(pair)]
     rules = [pair for pair in drawn if pair.kind == _RULES]
-    if not drawn or not environment.ret:
-        return None
     simple = [(environment.gain, environment.ret), *(_points(pair)[0][0] for pair in rules)]
 
     def plot(axes: Axes) -> None:
@@ -38,9 +42,10 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
         for x, y in simple[1:]:
             dot(axes, x, y, _RULE, filled=True)
         dot(axes, *simple[0], _FREE, filled=True)
-        axes.set(xlabel="ΔK, mastery gained in an episode", ylabel="Return, engagement")
-        axes.margins(0.08)
+        axes.set(xlabel="Mastery gained in an episode (ΔK)", ylabel="Engagement (return)")
+        axes.margins(0.12)
         plain_ticks(axes, x=True, y=True)
+        _names(axes, drawn, coloured)
 
     title = "Engagement against learning"
     svg = draw(plot, name=next(names), describe=f"{title} on {environment.name}", size=SIZE)
@@ -49,13 +54,40 @@ def plane(environment: EnvironmentView, coloured: Strokes, names: Iterator[str])
     )
     entries.append((swatch(_FREE, line=False, marker=True), "best known without budgets"))
     if rules:
-        named = ", ".join(method_label(pair.method) for pair in sorted(rules, key=_points))
-        entries.append((swatch(_RULE, line=False, marker=True), f"rules, from left to right: {named}"))
+        entries.append((swatch(_RULE, line=False, marker=True), "a rule"))
         entries.append((swatch(_MIXED), "what mixtures of rules and the unconstrained tutor reach"))
     note = "Up and to the right is better."
     if rules:
         note += " Beyond the dashed line, a method returns more than any mixture of simple tutors that teaches as much."
     return Group("Engagement and learning", note, (Panel(title, "one point for each κ", svg),), (*entries, hollow()))
+
+
+def has_plane(environment: EnvironmentView) -> bool:
+    """Whether there is something to be seen on an environment."""
+    return bool(environment.ret) and any(_points(pair) for pair in environment.pairs)
+
+
+def opening(view: BenchmarkView, coloured: Strokes, names: Iterator[str]) -> Group | None:
+    """The planes of the first environments side by side, for the top of the page."""
+    known = [environment for environment in view.run if has_plane(environment)]
+    shown = [(each, group) for each in known[:_MOST_SHOWN] if (group := plane(each, coloured, names)) is not None]
+    if not shown:
+        return None
+    panels = tuple(replace(group.panels[0], title=environment.name) for environment, group in shown)
+    legend = {text: mark for _, group in shown for mark, text in group.legend}
+    note = "Engagement against learning: up and to the right is better, one point for each κ."
+    left = f" {len(known) - len(shown)} more environments have their own below." if len(known) > len(shown) else ""
+    return Group("", note + left, panels, tuple((mark, text) for text, mark in legend.items()))
+
+
+def _names(axes: Axes, drawn: list[Pair], coloured: Strokes) -> None:
+    """Names the rules and the methods in colour, at the point of each that teaches most."""
+    named = [
+        Named(*max(at for at, _ in _points(pair)), method_label(pair.method), INK)
+        for pair in drawn
+        if pair.kind == _RULES or pair.method in coloured
+    ]
+    write_names(axes, named, [at for pair in drawn for at, _ in _points(pair)])
 
 
 def _points(pair: Pair) -> list[tuple[tuple[float, float], bool]]:

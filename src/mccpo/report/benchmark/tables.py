@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from mccpo.evaluation import Summary
 from mccpo.report import numbers
 from mccpo.report.benchmark import cells as entry
-from mccpo.report.benchmark.ranking import level_count
+from mccpo.report.benchmark.ranking import not_told_apart_count
 from mccpo.report.benchmark.views import CellView, EnvironmentView, Pair
 from mccpo.report.benchmark.whole_view import BenchmarkView
 from mccpo.report.benchmark.words import status
@@ -27,10 +27,10 @@ def methods(environment: EnvironmentView, kappas: Sequence[float]) -> Html:
         entry.Head("Kept", f"return share within budgets, mean {entry.unbroken('over κ')}"),
         entry.Head(f"Met, {entry.unbroken('τ = 0')}", "all κ"),
         *(entry.Head(f"Return, {entry.unbroken(f'κ = {kappa:g}')}", "met") for kappa in kappas),
-        entry.Head("Unready steps", "by the gate, in truth", ascending=True),
-        entry.Head("ΔK"),
+        entry.Head("Unready lessons", "by the gate, in truth", ascending=True),
+        entry.Head("Mastery gained", "ΔK"),
         entry.Head("Mastered", "concepts"),
-        entry.Head("Beyond rules", "return share at its ΔK"),
+        entry.Head("Beyond rules", "return share at the same mastery gained"),
         entry.Head("Seconds", ascending=True),
     ]
     rows = [
@@ -48,13 +48,13 @@ def constraints(environment: EnvironmentView) -> Html:
         entry.Head("κ", ascending=True),
         entry.Head("Return"),
         entry.Head("Share of optimum" if environment.finite else "Share of unconstrained"),
-        *(entry.Head(metric_label(f"J_{cost}"), "mean, worst seed", ascending=True) for cost in costs),
+        *(entry.Head(f"Cost {cost}", f"J({cost}): mean, worst seed", ascending=True) for cost in costs),
         entry.Head("Met", "τ = 0"),
         entry.Head("Met", "τ = 0.1"),
-        entry.Head("Unready steps", "by the gate, in truth", ascending=True),
-        entry.Head("ΔK"),
+        entry.Head("Unready lessons", "by the gate, in truth", ascending=True),
+        entry.Head("Mastery gained", "ΔK"),
         entry.Head("Mastered", "concepts"),
-        entry.Head("RHSI", ascending=True),
+        entry.Head("Reward hacking", "RHSI", ascending=True),
     ]
     done = [cell for pair in environment.ranked for cell in pair.cells if cell.seeds_done]
     rows = [entry.row(cell.method, _cell(environment, cell, costs)) for cell in done]
@@ -139,7 +139,7 @@ def _asked(pair: Pair | None, met: Summary | None, share: Summary | None) -> Htm
 def _pair(environment: EnvironmentView, pair: Pair, kappas: Sequence[float]) -> list[Html]:
     cells = [cell for cell in pair.cells if cell.seeds_done]
     note = "best that meets the rest" if environment.unmet else "best that meets all"
-    best = [el("small", part, class_="better") for part in (note, level_count(environment.keeping)) if part]
+    best = [el("small", part, class_="better") for part in (note, not_told_apart_count(environment.keeping)) if part]
     return [
         entry.method_head(pair.method, pair.kind, status(pair)),
         entry.score(pair, "hypervolume", *(best if pair in environment.reachable else ())),

@@ -45,12 +45,14 @@ GLOSSARY = {
     ),
     "Met, τ = 0": "seeds that keep within every budget and reach every floor.",
     "Met, τ = 0.1": "seeds whose every cost stays within 110 % of its budget.",
-    "J": "discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
-    "Unready steps": (
+    "Cost": "J: discounted sum of a cost over an episode: mean over seeds, and the worst seed.",
+    "Unready lessons": (
         "share of steps that teach a concept the learner is not ready for: by the estimate that the gate goes by, and "
         "by what the learner has in truth mastered."
     ),
-    "ΔK": "mastery gained in an episode, over all concepts, by the learner and not only by an estimate; mean over κ.",
+    "Mastery gained": (
+        "ΔK: mastery gained in an episode, over all concepts, by the learner and not only by an estimate; mean over κ."
+    ),
     "Mastered": "concepts that the learner has mastered at the end of an episode; mean over κ.",
     "Beyond rules": (
         "what a method returns beyond the best mixture of simple tutors that teaches as much (ΔK), as a share of the "
@@ -58,18 +60,27 @@ GLOSSARY = {
         "benchmark; a mixture draws one of them for each learner. Below 0, a mixture returns more and teaches at least "
         "as much; mixtures are not held to the budgets. A policy that teaches more than all of them does not count."
     ),
-    "RHSI": "reward-hacking severity, 0 is none, 1 is as severe as without constraints.",
+    "Reward hacking": (
+        "RHSI, its severity: 0 is none, 1 is as severe as without constraints, and it may be more. It falls as "
+        "engagement falls, whether anything is taught or not, and depends on the unconstrained policies that it is "
+        "relative to: read it with ΔK and the concepts mastered."
+    ),
     "IQM": (
         "interquartile mean over seeds and environments of the hypervolume, or of what is kept, each divided by the "
         "largest mean that any method has on that environment: else the quartiles that it leaves out would be the easy "
-        "and the hard environments. The bootstrap is stratified. Methods are ranked only where they have a result on "
+        "and the hard environments. The bootstrap is stratified, draws the same seeds of all methods, and finds that "
+        "largest mean anew every time; the interval is Student's. Methods are ranked only where they have a result on "
         "every environment."
     ),
-    "Ahead, level, behind": (
-        "MC-CPO's mean hypervolume against that of the best other method, whether that meets its budgets or not: level "
-        "where Welch's 95 % interval of the difference contains 0. The best of many owes its place to luck in part, "
-        "which this does not count in MC-CPO's favour. Who is said to be level with a best method is so by the same "
-        "rule; of interquartile means, where their intervals overlap."
+    "Ahead, level, behind, cannot tell": (
+        "MC-CPO's mean hypervolume against that of the best other method, whether that meets its budgets or not, by "
+        "the 95 % interval of the difference: seed by seed, and for all other methods at once, since nobody knows "
+        "which of them is best. Level: within 0.01 of it. Ahead or behind: the interval leaves out 0. Cannot tell: "
+        "all else."
+    ),
+    "Not told apart": (
+        "of a best method, those that may be the best in its place: with 95 % confidence it is one of them, by paired "
+        "tests that count how many were compared. Of interquartile means, where the 95 % intervals overlap."
     ),
     "MC-CPO better": (
         "probability that a seed of MC-CPO has a larger hypervolume than a seed of this method, on an environment "

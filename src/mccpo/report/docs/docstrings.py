@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+WIDTH = 118
 _PART = re.compile(r"^\*\*([^*\n]+):\*\*[ \n]", re.MULTILINE)
 
 
@@ -41,3 +43,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; a bar in a cell is escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def wrapped(page: str) -> str:
+    """A page whose lines of prose fit in `WIDTH`; headings, tables and code stay as they are.
+
+    >>> wrapped("- " + "word " * 30)[:4], max(map(len, wrapped("word " * 60).splitlines())) <= WIDTH
+    ('- wo', True)
+    """
+    lines, in_code = [], False
+    for line in page.split("\n"):
+        in_code ^= line.startswith("```")
+        if in_code or len(line) <= WIDTH or line.startswith(("#", "|", "    ", "```")):
+            lines.append(line)
+        else:
+            hang = "  " if line.startswith("- ") else ""
+            lines += textwrap.wrap(
+                line, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+            )  # fmt: skip
+    return "\n".join(lines)

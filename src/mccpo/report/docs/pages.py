@@ -20,14 +20,23 @@ from mccpo.report.benchmark.finding import verdict
 from mccpo.report.benchmark.reading import view_of
 from mccpo.report.benchmark.views import CellView, EnvironmentView, Pair
 from mccpo.report.benchmark.whole_view import BenchmarkView
-from mccpo.report.docs.docstrings import Docstring, parse_docstring, table
+from mccpo.report.docs.ablation_page import ablation_page, ablations_of
+from mccpo.report.docs.docstrings import Docstring, parse_docstring, table, wrapped
 from mccpo.report.docs.environment_pages import environment_page
 from mccpo.report.docs.method_words import default_numbers, method_about, method_names
+from mccpo.report.docs.paper_page import Tables, paper_page
+from mccpo.report.docs.published import read_published
 from mccpo.report.vocabulary import method_label
 from mccpo.runs.benchmark import RESULTS, read_results
 
 MADE = "<!-- Made from the code by `make docs`: change it there. -->"
 PUBLISHED = "benchmark"  # the folder of docs with a folder for each benchmark that is published
+_CONTENTS = """```{toctree}
+:hidden:
+:glob:
+
+*
+```"""
 _NONE = "–"
 _HEADINGS = {
     "Problem": "The problem and the update",
@@ -50,10 +59,10 @@ def write_pages(docs: str | Path) -> list[Path]:
 
     Gives their paths.
     """
-    made = {Path(docs) / name: text for name, text in pages(published(docs)).items()}
+    made = {Path(docs) / name: text for name, text in pages(published(docs), read_published(docs)).items()}
     for path, text in made.items():
         files.write_text(path, text)
-    for folder in {path.parent for path in made}:
+    for folder in {path.parent for path in made}:  # that of the docs themselves, too: pages written by hand stay
         for path in sorted(folder.glob("*.md")):
             if path not in made and path.read_text(encoding="utf-8").startswith(MADE):
                 path.unlink()
@@ -66,8 +75,11 @@ def published(docs: str | Path) -> Published:
     return {path.parent.name: view_of(read_results(path.parent)) for path in paths}
 
 
-def pages(benchmarks: Published) -> dict[str, str]:
-    """The text of every page by its path below the docs. Only what is our own has one: not what other packages add."""
+def pages(benchmarks: Published, tables: Tables) -> dict[str, str]:
+    """The text of every page by its path below the docs. Only what is our own has one: not what other packages add.
+
+    `tables` are the published results of the paper's tables.
+    """
     texts = {f"methods/{name}.md": method_page(name, benchmarks) for name in method_names()}
     for name in FULL:
         verdicts = [
@@ -77,9 +89,12 @@ def pages(benchmarks: Published) -> dict[str, str]:
             if environment.name == name
         ]
         texts[f"environments/{name}.md"] = environment_page(name, verdicts)
+    texts["paper.md"] = paper_page(tables)
+    if ablations_of(tables):
+        texts["ablation.md"] = ablation_page(tables)
     texts["methods/index.md"] = _method_index()
     texts["environments/index.md"] = _environment_index(texts)
-    return {path: f"{MADE}\n\n{text}" for path, text in sorted(texts.items())}
+    return {path: f"{MADE}\n\n{wrapped(text)}" for path, text in sorted(texts.items())}
 
 
 def report_of(folder: str) -> str:
@@ -165,7 +180,7 @@ def _method_index() -> str:
     for kind, names in by_kind.items():
         rows = [[f"[{method_label(name)}]({name}.md)", f"`{name}`", _about(name).first] for name in names]
         parts.append(f"## {_KINDS[kind]}\n\n" + table(["method", "name", "what it is"], rows))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, _CONTENTS]) + "\n"
 
 
 def _environment_index(texts: Mapping[str, str]) -> str:
@@ -179,7 +194,8 @@ def _environment_index(texts: Mapping[str, str]) -> str:
         for name, suite in SUITES.items()
     ]
     intro = "Where `mccpo benchmark` compares methods."
-    return "\n\n".join(["# Environments", intro, table(["environment", "what it is"], rows), "\n".join(suites)]) + "\n"
+    parts = ["# Environments", intro, table(["environment", "what it is"], rows), "\n".join(suites), _CONTENTS]
+    return "\n\n".join(parts) + "\n"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ and concepts, so that a map of a hundred concepts stays a few kilobytes and shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,9 +19,9 @@ from mccpo.report.markup import Html, el, join
 from mccpo.report.vocabulary import method_label
 from mccpo.runs.results import Behaviour
 
-_WIDTH, _RIGHT, _TOP, _BOTTOM = 281.0, 8.0, 4.0, 30.0  # the width is that of the other panels, so letters match
+_WIDTH, _RIGHT, _TOP, _BOTTOM = 281.0, 10.0, 4.0, 30.0  # the width is that of the other panels, so letters match
 _ROW, _LEAST_ROW, _TALLEST = 10.0, 2.6, 225.0
-_LETTER, _LINE, _LONGEST = 4.3, 8.5, 11  # of a label: width of a letter, least distance of two, most letters
+_LETTER, _LINE, _LONGEST = 4.7, 8.5, 11  # of a label: width of a letter, least distance of two, most letters
 _MANY, _MOST_ROWS = 40, 100  # concepts, beyond which those that play no part are left out; rows at all
 _SHADES = 32
 _TAUGHT = "#E8590C"  # stands out from the lightest and from the darkest shade
@@ -31,15 +31,22 @@ _FULL_BAR = 0.62  # of the height of a row
 _PALE, _DARK = np.array([0.972, -0.003, -0.008]), np.array([0.315, -0.018, -0.105])
 
 
-def behaviour(by_method: Mapping[str, Behaviour] | None, names: Iterator[str]) -> Group | None:
-    """What each method's policy does, one panel each, all on the same scales."""
-    if not by_method:
+def behaviour(
+    by_method: Mapping[str, Behaviour] | None,
+    names: Iterator[str],
+    heading: str = "What the tutor does",
+    *,
+    only: Collection[str] | None = None,
+) -> Group | None:
+    """What each method's policy does, or what those named by `only` do, one panel each, all on the same scales."""
+    wanted = [method for method in by_method or () if only is None or method in only]
+    if not by_method or not wanted:
         return None
     rows = _shown(list(by_method.values()))
     steps = max(done.steps for done in by_method.values())
-    panels = tuple(_panel(method, done, rows, steps, next(names)) for method, done in by_method.items())
+    panels = tuple(_panel(method, by_method[method], rows, steps, next(names)) for method in wanted)
     concepts = len(next(iter(by_method.values())).concepts)
-    return Group("What the tutor does", " ".join(_note(concepts, rows)), panels, _legend())
+    return Group(heading, " ".join(_note(concepts, rows)), panels, _legend())
 
 
 def _note(concepts: int, rows: Int[np.ndarray, " shown"]) -> list[str]:

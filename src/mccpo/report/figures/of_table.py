@@ -10,7 +10,8 @@ from mccpo.evaluation import Curves
 from mccpo.report.figures import outcomes, plane, robustness, tradeoff, training
 from mccpo.report.figures.behaviour import behaviour
 from mccpo.report.figures.panels import Group
-from mccpo.runs.results import Results, Setting
+from mccpo.report.tables.finding import ANCHOR, OUR_METHOD
+from mccpo.runs.results import Behaviour, Results, Setting
 
 
 @dataclass(frozen=True)
@@ -21,21 +22,49 @@ class Gallery:
     groups: list[Group]
 
 
+def opening(results: Results, name: str) -> Group | None:
+    """What a reader should see first: engagement against learning, and what two of the tutors do.
+
+    Where nothing was learnt, the trade-off that the budgets are about stands in the first place.
+    """
+    names = (f"{name}o{number}" for number in count(1))
+    reached = (plane.plane if plane.has_plane(results) else tradeoff.front)(results, names)
+    does = behaviour(_behaviours(results), names, only=_first_watched(results))
+    drawn = _drawn([reached, does])
+    if not drawn:
+        return None
+    panels = tuple(panel for group in drawn for panel in group.panels)
+    legend = tuple(entry for group in drawn for entry in group.legend)
+    return Group("", " ".join(group.note for group in drawn if group.note), panels, legend)
+
+
+def _behaviours(results: Results) -> Mapping[str, Behaviour]:
+    """What was watched: of the whole table, or of its first setting."""
+    return results.supplement.behaviour or results.settings[0].supplement.behaviour or {}
+
+
+def _first_watched(results: Results) -> list[str]:
+    """The two tutors to look at first: the one that only pleases and ours, or else the first two."""
+    watched = list(_behaviours(results))
+    telling = [method for method in (ANCHOR, OUR_METHOD) if method in watched]
+    return telling if len(telling) == 2 else watched[:2]
+
+
 def galleries(results: Results, curves: Mapping[str, Curves], name: str) -> list[Gallery]:
-    """All figures of one table; `name` begins the ids in them, and must be the table's own.
+    """The figures of one table beside those of `opening`; `name` begins the ids in them, and must be the table's own.
 
     `curves` are those of the settings by name. The first gallery holds what concerns the table as a whole, too.
     """
     names = (f"{name}f{number}" for number in count(1))
     first, *rest = results.settings
-    reached, does, trained = _of_setting(first, curves.get(first.name), names)
-    learnt, *whole = [
-        plane.plane(results, names),
-        tradeoff.front(results, names),
-        behaviour(results.supplement.behaviour, names),
-    ]
+    reached, _, trained = _of_setting(first, curves.get(first.name), names)
+    seen = _first_watched(results)
+    others = [method for method in _behaviours(results) if method not in seen]
+    does = behaviour(_behaviours(results), names, "What the other tutors do", only=others)
+    # The plane of engagement and learning opens the page, or else the front does.
+    front = tradeoff.front(results, names) if plane.has_plane(results) else None
     noise = robustness.noise(results.noise or {}, names)
-    shown = [Gallery("", _drawn([learnt, outcomes.sweep(results, names), reached, *whole, does, *noise, *trained]))]
+    shown = [Gallery("", _drawn([outcomes.sweep(results, names), reached, front, does, *noise, *trained]))]
     for setting in rest:
         if setting.name in curves or setting.supplement.behaviour:  # of the others, the tables say all there is
             reached, does, trained = _of_setting(setting, curves.get(setting.name), names)

@@ -59,8 +59,9 @@ def final(setting: Setting, names: Iterator[str]) -> Group | None:
 def _final_legend(setting: Setting) -> Legend:
     returns = [row["return"] for row in setting.rows.values() if "return" in row]
     entries = [(swatch(Stroke(drawing.MUTED), line=False, marker=True, hollow=True), "one seed")]
-    if any(len(summary.per_seed) > 1 for summary in returns):
-        entries.append((swatch(Stroke(drawing.MUTED, width=2.4), marker=True), "mean with 95 % interval"))
+    if (seeds := max((summary.n for summary in returns), default=0)) > 1:
+        words = f"mean with 95 % interval, {seeds} seeds"
+        entries.append((swatch(Stroke(drawing.MUTED, width=2.4), marker=True), words))
     if any("return" in cells for cells in setting.paper.values()):
         entries.append((swatch(PAPER, marker=True, hollow=True), "paper, mean ± std"))
     if "return" in setting.optimum:

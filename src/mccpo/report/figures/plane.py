@@ -12,10 +12,11 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from mccpo.report.figures import drawing
-from mccpo.report.figures.drawing import Stroke, draw, stroke, swatch
+from mccpo.report.figures.drawing import Stroke, draw, stroke
+from mccpo.report.figures.labels import Named, write_names
 from mccpo.report.figures.panels import Group, Panel, legend_of
 from mccpo.report.tables.finding import ANCHOR
-from mccpo.report.vocabulary import is_rule, method_label, metric_label
+from mccpo.report.vocabulary import is_rule, method_label
 from mccpo.runs.results import Results
 
 _X, _Y = "dK", "return"
@@ -27,7 +28,7 @@ _Points = dict[str, list[tuple[float, float]]]
 def plane(results: Results, names: Iterator[str]) -> Group | None:
     """Return against the mastery gained, of every method at every level; None where nothing was gained."""
     points = _points(results)
-    if len(points) < 2 or not any(x > 0 for line in points.values() for x, _ in line):
+    if not _shows_something(points):
         return None
     methods = list(dict.fromkeys([*results.settings[0].rows, *points]))
     free = points.get(ANCHOR, [])
@@ -39,16 +40,26 @@ def plane(results: Results, names: Iterator[str]) -> Group | None:
         for method, line in points.items():
             style = stroke(method, methods)
             axes.plot(*zip(*sorted(line), strict=True), **_line(style), marker=style.marker or "o", zorder=2)
-        axes.set(xlabel=f"{metric_label(_X)}, mastery gained", ylabel=f"{metric_label(_Y)}, engagement")
-        axes.margins(0.1)
+        axes.set(xlabel="Mastery gained (ΔK)", ylabel="Engagement (return)")
+        axes.margins(0.14)
         drawing.plain_ticks(axes, x=True, y=True)
+        names = [Named(*max(line), method_label(method), drawing.INK) for method, line in points.items()]
+        write_names(axes, names, [at for line in points.values() for at in line])
 
     title = "Engagement against learning"
     svg = draw(plot, name=next(names), describe=f"{title} of every method", size=(4.9, 3.3))
     mixed = [(_MIXED, "what drawing between the unconstrained tutor and a rule gives")] if free and rules else []
-    entries = [(swatch(stroke(method, methods), marker=True), method_label(method)) for method in points]
-    legend = (*entries, *legend_of([], mixed))
-    return Group("Engagement and learning", "Up and to the right is better.", (Panel(title, "", svg),), legend)
+    panel = Panel(title, "up and to the right is better", svg)
+    return Group("Engagement and learning", "", (panel,), legend_of([], mixed))
+
+
+def has_plane(results: Results) -> bool:
+    """Whether there is something to draw."""
+    return _shows_something(_points(results))
+
+
+def _shows_something(points: _Points) -> bool:
+    return len(points) > 1 and any(x > 0 for line in points.values() for x, _ in line)
 
 
 def _points(results: Results) -> _Points:

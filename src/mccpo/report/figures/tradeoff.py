@@ -20,9 +20,10 @@ from mccpo.report.figures.drawing import (
     stroke,
     swatch,
 )
+from mccpo.report.figures.labels import Named, write_names
 from mccpo.report.figures.panels import Group, Legend, Panel, legend_of
 from mccpo.report.tables.finding import OUR_METHOD
-from mccpo.report.vocabulary import method_label, metric_label, split_weight, weight_name
+from mccpo.report.vocabulary import cost_words, method_label, metric_label, metric_words, split_weight, weight_name
 from mccpo.runs.results import FrontPoint, PaperPoint, Results, TradeOff
 
 _SEVERITIES = ("rhsi_ratio", "rhsi_ratio_discounted", "rhsi")
@@ -63,10 +64,11 @@ def front(results: Results, names: Iterator[str]) -> Group | None:
         exact_line(axes, exact)
         for method, points in lines.items():
             _line(axes, points, stroke(method, methods))
-        _paper_points(axes, paper, metric)
-        axes.set(xlabel=metric_label(metric), ylabel="Return")
+        words, symbol = metric_words(metric, cost_words(results.environment))
+        axes.set(xlabel=f"{words} ({symbol})" if symbol else words, ylabel="Engagement (return)")
         axes.margins(0.1)
         drawing.plain_ticks(axes, x=True, y=True)
+        _paper_points(axes, paper, metric, [(point.x, point.y) for points in lines.values() for point in points])
         for method, points in lines.items():
             if method == named:
                 # Nothing lies above and to the left of a front; where the exact one is drawn, that is where it passes.
@@ -166,11 +168,14 @@ def _marks(axes: Axes, points: list[_Point], colour: str, *, above: bool) -> Non
             last = here
 
 
-def _paper_points(axes: Axes, points: list[PaperPoint], metric: str) -> None:
+def _paper_points(
+    axes: Axes, points: list[PaperPoint], metric: str, others: Sequence[tuple[float, float]] = ()
+) -> None:
+    """The paper's points, with their names where these cover nothing."""
     for point in points:
         at = (point.metrics[metric], point.metrics["return"])
         axes.plot(*at, linestyle="", marker="d", markersize=6, color=PAPER.colour, markerfacecolor="white", zorder=5)
-        axes.annotate(point.label, at, (6, -2.5), textcoords="offset points", fontsize=7.5, color=PAPER.colour)
+    write_names(axes, [Named(p.metrics[metric], p.metrics["return"], p.label, PAPER.colour) for p in points], others)
 
 
 def _legend(

@@ -13,18 +13,24 @@ from mccpo import files
 from mccpo.errors import InputError
 from mccpo.evaluation import Curves
 from mccpo.report import numbers
-from mccpo.report.figures.of_table import Gallery, galleries
+from mccpo.report.figures.of_table import Gallery, galleries, opening
 from mccpo.report.figures.panels import Group
 from mccpo.report.markup import Html, el, join
+from mccpo.report.page import judged
 from mccpo.report.tables import calibrated, from_logs
 from mccpo.report.tables import html_tables as tables
 from mccpo.report.tables.cells import unmet_details
 from mccpo.report.tables.finding import finding, tally
 from mccpo.report.tables.metrics import executed_metrics, variant_metrics
-from mccpo.report.vocabulary import meanings
-from mccpo.runs.results import Facts, Results, Setting, Supplement, UnmetBudgets
+from mccpo.report.vocabulary import cost_words, meanings
+from mccpo.runs.results import Evaluation, Facts, Results, Setting, Supplement, UnmetBudgets
 
 _MOST_OPEN = 4  # settings, beyond which the tables of all but the first are folded away
+_VERDICTS = {
+    "not met": "could be met, but were not.",
+    "not found": "are met by no policy that was found, which does not prove that there is none.",
+    "infeasible": "cannot be met.",
+}
 TrainingCurves: TypeAlias = Curves | Mapping[str, Curves] | None
 
 _PAGE = """<!DOCTYPE html>
@@ -49,17 +55,25 @@ def write_report(
     curves: Sequence[TrainingCurves],
     *,
     manifest: Facts | None,
+    evaluations: Mapping[int, Sequence[Evaluation]] | None = None,
 ) -> None:
     """Writes the report on `results` to one self-contained HTML file.
 
     Each of `results` becomes a section, with the training curves at the same place in `curves`: those of the table, or
-    those of its settings by name (parts that are no setting are not drawn), or `None`. `manifest` tells how the results
-    were made, and is shown at the end. The file needs no network and no script.
+    those of its settings by name (parts that are no setting are not drawn), or `None`. `evaluations` are what policies
+    were worth when they were judged again, by the place of the table that they belong to. `manifest` tells how the
+    results were made, and is shown at the end. The file needs no network and no script.
     """
-    files.write_text(path, render(results, curves, manifest=manifest))
+    files.write_text(path, render(results, curves, manifest=manifest, evaluations=evaluations))
 
 
-def render(results: Sequence[Results], curves: Sequence[TrainingCurves], *, manifest: Facts | None) -> str:
+def render(
+    results: Sequence[Results],
+    curves: Sequence[TrainingCurves],
+    *,
+    manifest: Facts | None,
+    evaluations: Mapping[int, Sequence[Evaluation]] | None = None,
+) -> str:
     """The text of the report; `write_report` puts it in a file."""
     if not results or len(results) != len(curves):
         raise InputError(
@@ -68,7 +82,11 @@ def render(results: Sequence[Results], curves: Sequence[TrainingCurves], *, mani
         )
     names = [f"s{number}-{_slug(table.table)}" for number, table in enumerate(results, start=1)]
     heading = "h1" if len(results) == 1 else "h2"
-    sections = [_section(*section, heading) for section in zip(results, curves, names, strict=True)]
+    again = [(evaluations or {}).get(place, ()) for place in range(len(results))]
+    sections = [
+        _section(table, curve, name, heading, judged_again)
+        for table, curve, name, judged_again in zip(results, curves, names, again, strict=True)
+    ]
     title = results[0].title if len(results) == 1 else "Constrained tutoring policies: results"
     header = None if len(results) == 1 else el("header", el("h1", title), _contents(results, names))
     return page(title, join(header, el("main", *sections), _footer(manifest), between="\n"))
@@ -80,21 +98,27 @@ def page(title: str, body: Html) -> str:
     return _PAGE.format(title=join(title), style=style, body=body)
 
 
-def _section(results: Results, curves: TrainingCurves, name: str, heading: str) -> Html:
+def _section(
+    results: Results, curves: TrainingCurves, name: str, heading: str, evaluations: Sequence[Evaluation]
+) -> Html:
     parts: list[Html | None] = [
         el(heading, results.title),
-        *(_unmet(where, unmet) for where, unmet in results.unmet),
+        *(_unmet(_what_was_asked(results), where, unmet) for where, unmet in results.unmet),
         el("p", finding(results), class_="finding"),
         _paragraph(tally(results.settings), "tally"),
+        _opening(results, name),
+        judged.summary(results, evaluations),
         _paragraph(results.environment, "environment"),
         _protocol(results),
         _requirements(results),
     ]
     many = len(results.settings) > _MOST_OPEN
+    costs = cost_words(results.environment)
     for number, setting in enumerate(results.settings, start=1):
-        shown = _setting(setting, f"{name}t{number}")
+        shown = _setting(setting, f"{name}t{number}", costs)
         parts += [el("details", el("summary", setting.name), *shown)] if many and number > 1 else shown
-    parts += [*_supplement(results.supplement, ""), from_logs.section(results.data), tables.tests_table(results.tests)]
+    parts += judged.details(evaluations, name)
+    parts += [*_supplement(results.supplement, ""), from_logs.section(results.data), tables.tests_table(results)]
     parts.append(calibrated.section(results.calibrated))
     if results.notes:
         parts.append(el("ul", *(el("li", note) for note in results.notes), class_="notes"))
@@ -120,34 +144,43 @@ def _by_setting(results: Results, curves: TrainingCurves) -> dict[str, Curves]:
     return {settings[0]: curves[part] for part, settings in sharing.items() if settings}
 
 
-def _setting(setting: Setting, name: str) -> list[Html | None]:
+def _setting(setting: Setting, name: str, costs: Mapping[str, str]) -> list[Html | None]:
     footnotes = tables.Footnotes(name)
     executed, variants = executed_metrics(setting), variant_metrics(setting)
-    table = tables.main_table(setting, footnotes, executed) if executed else None
+    table = tables.main_table(setting, footnotes, executed, costs) if executed else None
     folded = None
     if variants:
         folded = el(
             "details",
             el("summary", "Before the filter, and of the last iterate"),
-            tables.main_table(setting, footnotes, variants),
+            tables.main_table(setting, footnotes, variants, costs),
         )
     heading = el("h3", setting.name) if setting.name else None
     return [heading, table, footnotes.listing(), folded, *_supplement(setting.supplement, setting.name)]
 
 
 def _supplement(supplement: Supplement, setting: str) -> list[Html | None]:
+    groups = supplement.groups or {}
+    several = any(len(rows) > 1 for rows in groups.values())
     parts = {
-        "Release certificate": tables.certificate_table(supplement.certificate),
-        "By group of learners": tables.groups_table(supplement.groups or {}),
+        "Release certificate": tables.certificate_tables(supplement.certificates),
+        "By group of learners" if several else "What the gate opens": tables.groups_table(groups),
     }
     at = f" at {setting}" if setting else ""
     return [join(el("h3", heading + at), part) for heading, part in parts.items() if part is not None]
 
 
-def _unmet(where: str, unmet: UnmetBudgets) -> Html:
-    """Budgets that cannot be met, before anything else: no number below it means what it seems to."""
-    verdict = "could be met, but were not." if unmet.feasible else "cannot be met."
-    heading = el("b", f"The budgets{f' at {where}' if where else ''} {verdict} ")
+def _what_was_asked(results: Results) -> str:
+    """Budgets, or floors where nothing else was asked for."""
+    floors_alone = any(setting.floors for setting in results.settings) and not any(
+        setting.budgets for setting in results.settings
+    )
+    return "floors" if floors_alone else "budgets"
+
+
+def _unmet(asked: str, where: str, unmet: UnmetBudgets) -> Html:
+    """Budgets that were not met, before anything else: no number below it means what it seems to."""
+    heading = el("b", f"The {asked}{f' at {where}' if where else ''} {_VERDICTS[unmet.verdict]} ")
     details = unmet_details(unmet)
     return el(
         "div",
@@ -180,6 +213,12 @@ def _protocol(results: Results) -> Html:
     return el("dl", *pairs, class_="protocol")
 
 
+def _opening(results: Results, name: str) -> Html | None:
+    """The figures that come before any table."""
+    group = opening(results, name)
+    return None if group is None else el("div", figures(group), class_="opening")
+
+
 def _gallery(gallery: Gallery) -> Html:
     drawn = el("div", *(figures(group) for group in gallery.groups), class_="gallery")
     if not gallery.setting:
@@ -196,7 +235,11 @@ def figures(group: Group) -> Html:
     ]
     kind = "figures" if len(panels) > 1 else "figures single"
     note = _paragraph(group.note, "note")
-    return el("div", el("h3", group.heading), note, legend, el("div", *panels, class_="panels"), class_=kind)
+    heading = el("h3", group.heading) if group.heading else None
+    drawn = el("div", *panels, class_="panels")
+    # What opens a page needs no heading, and explains itself below: the pictures come first.
+    parts = [heading, note, legend, drawn] if group.heading else [drawn, legend, note]
+    return el("div", *parts, class_=kind)
 
 
 def _seeds(setting: Setting) -> Html:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mccpo.evaluation import Summary
+from mccpo.evaluation import SHARES_OF_SEEDS, Summary
 from mccpo.report import numbers
-from mccpo.report.vocabulary import SHARES_OF_SEEDS, method_label, split_variant
+from mccpo.report.vocabulary import method_label, split_variant
 from mccpo.runs.results import Certificate, Reported, UnmetBudgets
 
 
@@ -30,14 +30,14 @@ def optimum_text(metric: str, value: float) -> str:
 
 
 def unmet_details(unmet: UnmetBudgets) -> str:
-    """The numbers behind budgets that cannot be met, where the results give them."""
+    """The numbers behind budgets that no policy was found to meet, where the results give them."""
     least = ", ".join(f"{cost} {numbers.short(value)}" for cost, value in unmet.least.items())
     clauses = [
         f"in conflict: {', '.join(unmet.conflict)}" if unmet.conflict else "",
-        f"least that can be reached: {least}" if least else "",
+        f"least that {'was' if unmet.feasible is None else 'can be'} reached: {least}" if least else "",
     ]
     if unmet.scaling and not unmet.feasible:
-        clauses.append(f"all budgets would be reachable at {numbers.short(unmet.scaling)} times their size")
+        clauses.append(f"all budgets are reachable at {numbers.short(unmet.scaling)} times their size")
     sentence = "; ".join(clause for clause in clauses if clause)
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
@@ -51,7 +51,7 @@ def certificate_text(certificate: Certificate) -> str:
     failed = [f"J({cost})" for cost, bound in certificate.budgets.items() if bound.passed is False]
     failed += [name for name, bound in certificate.floors.items() if bound.passed is False]
     if certificate.prerequisite is not None and certificate.prerequisite.passed is False:
-        failed.append("the share of unready steps")
+        failed.append("the share of lessons that the learner is not ready for")
     return (
         f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} is within {_what(certificate)}{about}."
     )
@@ -78,8 +78,15 @@ def _about(certificate: Certificate) -> str:
     phrases = [
         method_label(certificate.method) if certificate.method else "",
         f"of {certificate.part}" if certificate.part else "",
+        f"on {certificate.on}" if certificate.on else "",
         "" if episodes is None else f"in {episodes:,.0f} fresh episodes",
         f"with mastery seen with an error of σ = {numbers.short(error)}" if error else "",
     ]
     words = " ".join(phrase for phrase in phrases if phrase)
+    family = None if certificate.correction is None else certificate.correction.family
+    if family is not None:
+        words += (
+            f"; the chance of error is shared over {family.policies} policies of the run and over the environments "
+            f"that they were looked at in, {len(family.environments)} so far"
+        )
     return f" ({words})" if words else ""

@@ -11,10 +11,11 @@ from mccpo.runs.results import Results, Setting
 OUR_METHOD = "mc-cpo"
 ANCHOR = "unconstrained"
 _WHOLE = 1.0 - 1e-6  # the share of the optimum from which on the rest is rounding
+_CLEARLY = 1.01  # times the unconstrained return: from here on, chance does not explain that another returns more
 
 
 def finding(results: Results) -> str:
-    """One sentence: the results' own, or what MC-CPO (else the last method) reached against optimum and budgets."""
+    """One sentence: the results' own, or what MC-CPO (else the last that learns) reached against optimum, budgets."""
     if results.finding:
         return results.finding
     run = tuple(setting for setting in results.settings if setting.rows)
@@ -48,7 +49,7 @@ def _one(setting: Setting) -> str:
     text = ", ".join(clauses)
     if met is not None:
         text += f"{',' if len(clauses) > 1 else ''} and meets {_budgets(setting)} in {met[0]} of {met[1]} seeds{met[2]}"
-    return f"{text}{_other(setting, method)}.{_teaching(setting, method)}"
+    return f"{text}{_other(setting, method)}.{_teaching(setting, method)}{_low_anchor(setting)}"
 
 
 def _several(settings: tuple[Setting, ...]) -> str:
@@ -72,7 +73,11 @@ def _several(settings: tuple[Setting, ...]) -> str:
 
 
 def _main_method(setting: Setting) -> str:
-    return OUR_METHOD if OUR_METHOD in setting.rows else list(setting.rows)[-1]
+    """MC-CPO, else the last method that learns from more than engagement, else the last."""
+    if OUR_METHOD in setting.rows:
+        return OUR_METHOD
+    named = list(setting.rows)
+    return next((name for name in reversed(named) if name != ANCHOR and not is_rule(name)), named[-1])
 
 
 def _against(mean: float, optimum: float, setting: Setting) -> str:
@@ -126,6 +131,25 @@ def _teaching(setting: Setting, method: str) -> str:
         for name, cells in rules.items()
     )
     return f"{text} Rules, by ΔK and engagement: {beside}." if beside else text
+
+
+def _low_anchor(setting: Setting) -> str:
+    """A warning where others return more than the policy that is trained for return alone; else empty.
+
+    Shares κ, and floors on engagement, then refer to a policy that training has not brought to its best.
+    """
+    anchor = setting.rows.get(ANCHOR, {}).get("return")
+    returns = {name: cells["return"].mean for name, cells in setting.rows.items() if "return" in cells}
+    if anchor is None or anchor.mean <= 0.0 or setting.optimum:  # exact anchors are the best there is
+        return ""
+    best = max(returns, key=lambda name: returns[name])
+    if returns[best] <= _CLEARLY * anchor.mean:
+        return ""
+    return (
+        f" {method_label(best)} returns more than the unconstrained policy ({numbers.number(returns[best])} against"
+        f" {numbers.number(anchor.mean)}), which was therefore not trained to its best: shares of what it costs or"
+        " returns are shares of too little. Train for longer, or give amounts (--budget, --floor learning=abs:…)."
+    )
 
 
 def _other(setting: Setting, method: str) -> str:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mccpo.evaluation import Summary, Welch
+from mccpo.evaluation import Summary
 from mccpo.report import numbers
 from mccpo.report.markup import Html, el, join
 from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
 from mccpo.report.tables.metrics import executed_metrics, variant_metrics
-from mccpo.report.vocabulary import HIGHER_IS_BETTER, VERDICTS, in_order, method_label, metric_label
-from mccpo.runs.results import Certificate, Groups, Setting, Verdict
+from mccpo.report.vocabulary import HIGHER_IS_BETTER, VERDICTS, in_order, method_label, metric_label, metric_words
+from mccpo.runs.results import Certificate, Groups, Results, Setting, Verdict
+
+_OF_THE_GATE = ("time_to_unlock", "restriction_rate")
+"""What only the episodes tell in which a policy is watched."""
+_FEWER = (
+    "These numbers are from fewer episodes than the table above, drawn apart from those: so they differ a little from "
+    "it where both have a metric."
+)
+_KINDS = {"paired": "paired t", "welch": "Welch's t"}
 
 
 class Footnotes:
@@ -41,8 +49,13 @@ class Footnotes:
         return f"{self._name}n{number}"
 
 
-def main_table(setting: Setting, footnotes: Footnotes, metrics: Sequence[str]) -> Html:
-    """Metrics against methods: ours, under it the paper's and the verdict, after the exact optimum."""
+def main_table(
+    setting: Setting, footnotes: Footnotes, metrics: Sequence[str], costs: Mapping[str, str] | None = None
+) -> Html:
+    """Metrics against methods: ours, under it the paper's and the verdict, after the exact optimum.
+
+    `costs` are the environment's words for its costs.
+    """
     methods = [method for method in setting.methods if _has_any(setting, method, metrics)]
     optimum = any(metric in setting.optimum for metric in metrics)
     # The optimum is what all else is measured by: it stands where no width of the window cuts it off.
@@ -54,7 +67,7 @@ def main_table(setting: Setting, footnotes: Footnotes, metrics: Sequence[str]) -
         if optimum:
             value = setting.optimum.get(metric)
             cells.insert(0, el("td", "" if value is None else optimum_text(metric, value), class_="optimum"))
-        rows.append(el("tr", el("th", *_row_label(setting, metric), scope="row"), *cells))
+        rows.append(el("tr", el("th", *_row_label(setting, metric, costs), scope="row"), *cells))
     return _scrolling(el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="main"))
 
 
@@ -67,7 +80,7 @@ def seeds_table(setting: Setting) -> Html:
         if metric in setting.rows[method]
     ]
     seeds = max(len(summary.per_seed) for _, _, summary in entries)
-    names = ["Metric", "Method", "Mean", "Std", "95 % interval", "IQM", *(f"Seed {seed}" for seed in range(seeds))]
+    names = ["Metric", "Method", "Mean", "Std", "95 % interval", "n", "IQM", *(f"Seed {seed}" for seed in range(seeds))]
     body, previous = [], None
     for metric, method, summary in entries:
         first = metric_label(metric) if metric != previous else ""
@@ -78,45 +91,67 @@ def seeds_table(setting: Setting) -> Html:
     return _scrolling(el("table", head, el("tbody", *body), class_="seeds"))
 
 
-def tests_table(tests: Mapping[str, Welch]) -> Html | None:
-    """Welch's tests between methods."""
-    if not tests:
+def tests_table(results: Results) -> Html | None:
+    """The tests between methods, and how p reads once all of them count."""
+    if not results.tests:
         return None
-    head = el("tr", *(el("th", name, scope="col") for name in ("Welch's test", "Means", "t", "p", "Cohen's d")))
-    rows = []
-    for name, test in tests.items():
+    names = ("Test", "Kind", "n", "Means", "95 % interval of the difference", "t", "p", "p, Holm", "Cohen's d")
+    head = el("tr", *(el("th", name, scope="col") for name in names))
+    rows, p_holm = [], results.p_holm
+    for name, test in results.tests.items():
         shown = [
+            _KINDS[test.kind],
+            " and ".join(str(size) for size in dict.fromkeys(test.n)) or "–",
             " and ".join(numbers.number(mean) for mean in test.means) or "–",
+            "–" if test.ci is None else " to ".join(numbers.exact(end) for end in test.ci),
             "undefined: no spread" if test.t is None else numbers.number(test.t),
             "–" if test.p is None else numbers.p_value(test.p),
+            numbers.p_value(p_holm[name]) if name in p_holm else "–",
             "–" if test.cohens_d is None else numbers.number(test.cohens_d),
         ]
         rows.append(el("tr", el("th", name, scope="row"), *(el("td", text) for text in shown)))
-    return _scrolling(el("table", el("thead", head), el("tbody", *rows)))
+    note = (
+        f"Means of {len(rows)} pairs are compared. Holm's p counts that: those at most 0.05 are significant, with a "
+        "chance of at most 5 % that any of them is so by luck. Paired tests go seed by seed."
+    )
+    return join(_scrolling(el("table", el("thead", head), el("tbody", *rows))), el("p", note, class_="note"))
 
 
 def groups_table(groups: Mapping[str, Groups]) -> Html | None:
     """How each method serves each group of learners, the group it serves worst marked metric by metric."""
     metrics = in_order(metric for rows in groups.values() for cells in rows.values() for metric in cells)
+    several = any(len(rows) > 1 for rows in groups.values())
+    if not several:  # the table above has the rest, from more episodes
+        metrics = [metric for metric in metrics if metric in _OF_THE_GATE]
     if not metrics:
         return None
-    head = [el("th", name, scope="col") for name in ("Method", "Group", *(metric_label(metric) for metric in metrics))]
+    named = [_column_label(metric) for metric in metrics]
+    head = [el("th", "Method", scope="col"), *([el("th", "Group", scope="col")] if several else []), *named]
     body = []
     for method, rows in groups.items():
         worst = {metric: _worst(rows, metric) for metric in metrics}
         for row, (group, cells) in enumerate(rows.items()):
             shown = [_group_cell(cells.get(metric), worst=group in worst[metric]) for metric in metrics]
             name = el("th", method_label(method) if row == 0 else "", scope="row")
-            body.append(el("tr", name, el("td", group), *shown, class_="first" if row == 0 else None))
-    table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups")
-    legend = el("p", el("b", "▾"), " marks the group that a method serves worst.", class_="note")
-    return join(legend, _scrolling(table))
+            whose = [el("td", group)] if several else []
+            body.append(el("tr", name, *whose, *shown, class_="first" if row == 0 else None))
+    table = el("table", el("thead", el("tr", *head)), el("tbody", *body), class_="groups" if several else None)
+    legend = el("p", el("b", "▾"), " marks the group that a method serves worst. ", _FEWER, class_="note")
+    return join(legend if several else None, _scrolling(table))
 
 
-def certificate_table(certificate: Certificate | None) -> Html | None:
+def _column_label(metric: str) -> Html:
+    words, symbol = metric_words(metric)
+    return el("th", words, el("small", symbol) if symbol else None, scope="col")
+
+
+def certificate_tables(certificates: Sequence[Certificate]) -> Html | None:
+    """Every certificate of a part, in the order in which they were made."""
+    return join(*(certificate_table(certificate) for certificate in certificates)) if certificates else None
+
+
+def certificate_table(certificate: Certificate) -> Html:
     """Whether the policy may be released, and the bound that says so for each budget."""
-    if certificate is None:
-        return None
     sure = numbers.share(certificate.confidence)
     entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
     entries += [(f"{metric_label(name)}, at least", bound) for name, bound in certificate.floors.items()]
@@ -137,7 +172,7 @@ def certificate_table(certificate: Certificate | None) -> Html | None:
 
 def verdict_mark(verdict: Verdict) -> Html:
     """The verdict as a sign and a word, coloured as well."""
-    return el("span", f"{VERDICTS[verdict.kind]} {verdict.kind}", class_=f"verdict {verdict.kind}")
+    return el("span", f"{VERDICTS[verdict.kind]} {verdict.kind}", class_=f"verdict {verdict.kind.replace(' ', '-')}")
 
 
 def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> Html:
@@ -148,7 +183,8 @@ def _cell(setting: Setting, method: str, metric: str, footnotes: Footnotes) -> H
     if paper is not None:
         lines.append(el("span", f"paper {reported_text(metric, paper)}", class_="paper"))
     if verdict is not None:
-        lines.append(el("span", verdict_mark(verdict), footnotes.mark(verdict)))
+        fitted = ", fitted" if metric in setting.fitted.get(method, ()) else None
+        lines.append(el("span", verdict_mark(verdict), fitted, footnotes.mark(verdict)))
     return el("td", *lines)
 
 
@@ -173,9 +209,12 @@ def _passes(passed: bool | None) -> Html:
     return el("span", "✓ passed" if passed else "✗ failed", class_=f"verdict {'agrees' if passed else 'differs'}")
 
 
-def _row_label(setting: Setting, metric: str) -> list[str]:
+def _row_label(setting: Setting, metric: str, costs: Mapping[str, str] | None) -> list[str]:
+    """A metric in words, below it its symbol and its budget."""
+    words, symbol = metric_words(metric, costs)
     budget = setting.budget(metric)
-    return [metric_label(metric), *([] if budget is None else [el("small", f"budget {numbers.short(budget)}")])]
+    small = ", ".join([*([symbol] if symbol else []), *([] if budget is None else [f"budget {numbers.short(budget)}"])])
+    return [words, *([el("small", small)] if small else [])]
 
 
 def _has_any(setting: Setting, method: str, metrics: Sequence[str]) -> bool:
@@ -184,10 +223,11 @@ def _has_any(setting: Setting, method: str, metrics: Sequence[str]) -> bool:
 
 def _statistics(summary: Summary) -> list[str]:
     interval = "–"
-    if summary.ci is not None and summary.std > 0.0:
+    if summary.ci is not None and summary.ci[0] < summary.ci[1]:
         interval = " to ".join(numbers.exact(bound) for bound in summary.ci)
     std = "–" if summary.shown_std is None else numbers.exact(summary.shown_std)
-    return [numbers.exact(summary.mean), std, interval, "–" if summary.iqm is None else numbers.exact(summary.iqm)]
+    iqm = "–" if summary.iqm is None else numbers.exact(summary.iqm)
+    return [numbers.exact(summary.mean), std, interval, str(summary.n), iqm]
 
 
 def _scrolling(table: Html) -> Html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mccpo.report.vocabulary import in_order, split_variant
 from mccpo.runs.results import Setting
@@ -20,4 +20,11 @@ def variant_metrics(setting: Setting) -> list[str]:
 
 def _all_metrics(setting: Setting) -> list[str]:
     tables: list[Mapping[str, Mapping[str, object]]] = [setting.rows, setting.paper]
-    return in_order(metric for table in tables for metrics in table.values() for metric in metrics)
+    known = [metric for table in tables for metrics in table.values() for metric in metrics]
+    return in_order([*known, *_beside_rhsi(known)])
+
+
+def _beside_rhsi(metrics: Iterable[str]) -> list[str]:
+    """What must stand beside RHSI, which says nothing of learning: a row without numbers where they are not known."""
+    shown = (split_variant(metric) for metric in metrics)
+    return [f"{metric}{variant}" for base, variant in shown if base.startswith("rhsi") for metric in ("dK", "mastered")]

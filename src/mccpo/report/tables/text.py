@@ -15,7 +15,7 @@ from mccpo.report.tables import calibrated
 from mccpo.report.tables.cells import certificate_text, measured_text, optimum_text, reported_text
 from mccpo.report.tables.finding import finding, tally
 from mccpo.report.tables.metrics import executed_metrics
-from mccpo.report.vocabulary import metric_label
+from mccpo.report.vocabulary import cost_words, in_order, metric_label, metric_words
 from mccpo.runs.results import NoiseKinds, Results, Setting, Supplement
 
 _NONE = "–"
@@ -39,30 +39,40 @@ def table(results: Results) -> RenderableType:
         parts += [*rows, *_reasons(setting), *_certificate(setting.supplement)]
     left = len(results.settings) - _MOST_SETTINGS
     parts += [Text(f"{left} more settings are in the report and in results.json")] if left > 0 else []
+    parts += _words(results)
     counted = tally(results.settings)
     return Group(*parts, *_certificate(results.supplement), *([Text(counted)] if counted else []))
+
+
+def _words(results: Results) -> list[Text]:
+    """What the short names in the first column stand for, once for all tables."""
+    metrics = [metric for setting in results.settings[:_MOST_SETTINGS] for metric in executed_metrics(setting)]
+    costs = cost_words(results.environment)
+    told = {label: words for metric in in_order(metrics) for words, label in [metric_words(metric, costs)] if label}
+    explained = "; ".join(f"{label}: {words[:1].lower()}{words[1:]}" for label, words in told.items())
+    return [Text(f"{explained}.", style="dim")] if explained else []
 
 
 def _unmet(results: Results) -> list[Text]:
     lines = []
     for where, unmet in results.unmet:
-        verdict = "not met" if unmet.feasible else "infeasible"
         at, fix = (f" at {where}" if where else ""), (f"; {unmet.fix}" if unmet.fix else "")
-        lines.append(Text(f"{verdict}{at}: {unmet.what}{fix}", style="bold"))
+        lines.append(Text(f"{unmet.verdict}{at}: {unmet.what}{fix}", style="bold"))
     return lines
 
 
 def _certificate(supplement: Supplement) -> list[Text]:
-    certificate = supplement.certificate
-    if certificate is None:
-        return []
-    return [Text(f"certificate {'passed' if certificate.passed else 'failed'}: {certificate_text(certificate)}")]
+    return [
+        Text(f"certificate {'passed' if certificate.passed else 'failed'}: {certificate_text(certificate)}")
+        for certificate in supplement.certificates
+    ]
 
 
 def _noise(environment: str, kinds: NoiseKinds) -> Table:
     """What errors in the estimated mastery do: a row per level, a column per method."""
     methods = list(dict.fromkeys(method for levels in kinds.values() for level in levels for method in level.rows))
-    shown = _bare(": ".join(part for part in (environment, "return, true violations, seeds that meet budgets") if part))
+    columns = "return, lessons unready in truth, seeds that meet budgets"
+    shown = _bare(": ".join(part for part in (environment, columns) if part))
     shown.add_column("")
     for method in methods:
         shown.add_column(Text(fill(method, _WIDEST)), justify="right")
@@ -137,7 +147,7 @@ def _lines(setting: Setting, metric: str, methods: list[str], *, optimum: bool) 
     if any(paper):
         lines.append(["  paper", *("" if cell is None else reported_text(metric, cell, tight=True) for cell in paper)])
     if any(verdicts):
-        lines.append(["  verdict", *("" if verdict is None else verdict.kind for verdict in verdicts)])
+        lines.append(["  verdict", *(setting.verdict_words(method, metric) for method in methods)])
     if optimum:
         for number, line in enumerate(lines):
             line.insert(1, optimum_text(metric, best) if number == 0 and best is not None else "")

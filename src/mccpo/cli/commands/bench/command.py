@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -16,7 +17,8 @@ from mccpo.errors import InputError
 PartsFlag = Annotated[
     str | None,
     Parameter(
-        help="Parts of the neural bench joined by commas, all by default: speed, best, roofline, start, memory, growth."
+        help="Parts joined by commas. Of the neural bench, all by default: speed, best, roofline, start, memory, "
+        "growth. Of the serve bench, load by default: load, disturbed, processes."
     ),
 ]
 RowsFlag = Annotated[
@@ -24,16 +26,21 @@ RowsFlag = Annotated[
     Parameter(help="Rows of the logs of the logs bench, joined by commas; 1000000,4000000,16200000 by default."),
 ]
 
+AgainstFlag = Annotated[
+    Path | None,
+    Parameter(help="Another checkout of mccpo, whose service takes turns with this one in the serve bench."),
+]
 LearnersFlag = Annotated[WholeNumber | None, Parameter(help="Learners of the serve bench; 10000 by default.")]
 
 
 def bench(
-    what: Literal["tabular", "neural", "learner", "logs", "serve"],
+    what: Literal["tabular", "neural", "learner", "logs", "serve", "ray", "scale"],
     /,
     *,
     parts: PartsFlag = None,
     rows: RowsFlag = None,
     learners: LearnersFlag = None,
+    against: AgainstFlag = None,
     json: JsonFlag = False,
 ) -> None:
     """Measure the speed, side by side with another implementation in one run.
@@ -46,15 +53,29 @@ def bench(
         learner: fitting knowledge tracing to ASSISTments 2009, beside pyBKT in an environment of the same kind.
         logs: from made-up logs to their audit, beside polars, which only reads and writes them, and beside pandas.
         serve: decisions and outcomes of the service, on the loopback, beside an endpoint that inserts one row durably.
+        ray: cells of work on a Ray cluster of this machine, beside plain processes, and two nodes beside one.
+        scale: building, training, serving and showing curricula of 100 to 3,277 concepts.
     """
-    if what != "neural" and parts is not None:
+    if what not in ("neural", "serve") and parts is not None:
         raise InputError(f"the {what} bench has no parts", fix="leave out --parts")
     if what != "logs" and rows is not None:
         raise InputError(f"the {what} bench has no rows", fix="leave out --rows")
     if what != "serve" and learners is not None:
         raise InputError(f"the {what} bench has no learners", fix="leave out --learners")
+    if what != "serve" and against is not None:
+        raise InputError(f"the {what} bench has no --against", fix="leave it out")
+    names = [name.strip() for name in (parts or "").split(",") if name.strip()]
     if what == "serve":
-        bench_serve(learners, as_json=json)
+        bench_serve(learners, names, against, as_json=json)
+        return
+    if what == "ray":
+        _bench_ray(as_json=json)
+        return
+    if what == "scale":
+        from mccpo.bench import scale as bench_scale
+
+        grown = bench_scale.measure(bench_scale.CONCEPTS, note)
+        emit(grown, as_json=json, text=lambda: "\n".join(bench_scale.lines(grown)))
         return
     from mccpo.bench import logs as bench_logs
     from mccpo.bench import mastery as bench_learner
@@ -63,7 +84,6 @@ def bench(
     from mccpo.cli.commands.bench.text import neural_lines, tabular_lines
     from mccpo.experiments import Session
 
-    names = [name.strip() for name in (parts or "").split(",") if name.strip()]
     with progress() as show:
         session = Session(progress=show)
         where = bench_neural.Bench(session, cache.folder(), note)
@@ -80,6 +100,25 @@ def bench(
             result = bench_learner.measure(where).as_json()
             lines = _learner(result)
     emit(result, as_json=json, text=lambda: "\n".join(lines))
+
+
+def _bench_ray(*, as_json: bool) -> None:
+    from mccpo.bench import ray_cells
+
+    found = ray_cells.measure(note).as_json()
+    emit(found, as_json=as_json, text=lambda: "\n".join(_ray(found)))
+
+
+def _ray(found: dict[str, Any]) -> Iterator[str]:
+    yield f"cells of work on {found['cores']} cores, of which {found['load']:.1f} were wanted before"
+    yield (
+        f"  a cell that does nothing: {found['ray_seconds']:.2f} s on Ray, {found['process_seconds']:.2f} s by a plain "
+        f"process: {found['overhead_seconds']:.2f} s more"
+    )
+    yield (
+        f"  cells that compute: {found['one_node_seconds']:.1f} s on one node, {found['two_nodes_seconds']:.1f} s on "
+        f"two: {found['speed_up']:.2f} times as fast"
+    )
 
 
 def _sizes(rows: str | None) -> tuple[int, ...]:

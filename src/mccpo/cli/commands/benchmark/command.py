@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mccpo.cli.commands.experiment import caches, free
+from mccpo.cli.commands.experiment import caches, free, quiet_session
 from mccpo.cli.console.interrupt import interrupted
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.cli.console.progress import progress
-from mccpo.cli.flags import numbers
+from mccpo.cli.flags import OnRay, RayFlags, numbers
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
     from mccpo.experiments import Session
     from mccpo.experiments.benchmark import Benchmark, Protocol, Trial
     from mccpo.runs.benchmark import BenchmarkResults
+    from mccpo.work import Crew
 
 
 def benchmark(
@@ -64,13 +65,14 @@ def benchmark(
         bool, Parameter(negative="", help="Neither use nor keep compiled programs, and what floors refer to.")
     ] = False,
     json: JsonFlag = False,
+    on_ray: RayFlags = OnRay(),  # noqa: B008 - nothing in it can change
 ) -> None:
     """Compare every method on every environment, under the same budgets, steps, networks and search.
 
     A method that crashes, diverges, does not apply or takes too long is a row that says so, and the others go on. Every
     number leads to the folder of its pair of environment and method, under cells/.
     """
-    _share_accelerator(jobs)
+    crew = _crew(jobs, on_ray)
     from mccpo.experiments import Session
     from mccpo.experiments.benchmark import Workers, left_out, read_agent_rows, run
 
@@ -84,7 +86,7 @@ def benchmark(
     folder = out or free(f"benchmark-{suite}")
     # What a method prints is not what the command says.
     with _session(folder, no_cache=no_cache) as session, redirect_stdout(sys.stderr):
-        workers = Workers(jobs, Session if no_cache else quiet_session)
+        workers = Workers(crew, Session if no_cache else quiet_session)
         results = run(folder, asked, session, resume=resume, outside=agents, after_trial=_note_trial, workers=workers)
     for environment in left_out(agents, results.environments):
         note(f"--rows has measurements on {environment}, which is not in this benchmark: they are left out")
@@ -167,23 +169,24 @@ def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
             raise
 
 
-def _share_accelerator(jobs: int) -> None:
-    """Has every process take its part of an accelerator's memory, where the first would take most of it for itself.
+def _crew(jobs: int, on_ray: OnRay) -> Crew | None:
+    """Who shares the pairs; nobody, where this process does them all.
 
-    To be called before jax looks for one.
+    To be called before jax looks for an accelerator: of its memory every process is to have its part, where the first
+    would take most of it for itself.
     """
+    from mccpo.work import Processes
+
     if jobs < 1:
         raise InputError(f"--jobs is {jobs}", fix="give 1 or more")
-    if jobs > 1:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.9 / (jobs + 1):.3f}")
-
-
-def quiet_session() -> Session:
-    """The session of one of several processes, none of which tells how far it is."""
-    from mccpo.experiments import Session
-
-    recall, remember = caches()
-    return Session(recall=recall, remember=remember)
+    if (cluster := on_ray.cluster) is not None:
+        if jobs > 1:
+            raise InputError("--jobs is for this machine alone", fix="leave out --jobs, or --ray")
+        return cluster
+    if jobs == 1:
+        return None
+    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", f"{0.9 / (jobs + 1):.3f}")
+    return Processes(jobs)
 
 
 def _note_trial(trial: Trial) -> None:

@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from mccpo import files
 from mccpo.cli.commands.curriculum import derive as curriculum_derive
 from mccpo.cli.console.output import JsonFlag, emit, note, parse_pairs
+from mccpo.cli.flags import GraphArgument
 from mccpo.errors import GateFailed, InputError
 from mccpo.files import dump_json
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mccpo.curriculum import Curriculum, RawGraph
     from mccpo.curriculum.lint import LintReport, Removal
 
+_LARGE = 200  # concepts beyond which a drawing is too large to be read
 _SHOWN = 5
 """How many findings or names of a kind the text lists; the JSON has them all."""
 
@@ -36,7 +38,7 @@ for _command in (
 
 @curriculum.command
 def check(
-    file: Path,
+    file: GraphArgument,
     /,
     *,
     repair: Path | None = None,
@@ -49,8 +51,6 @@ def check(
 
     Parameters
     ----------
-    file
-        A .json, .csv, .tsv or .graphml file, perhaps with .gz.
     repair
         Write a graph without these faults here, and what was removed and why beside it (.removed.json). Refused where
         most of the edges would go.
@@ -86,7 +86,7 @@ def check(
 
 @curriculum.command
 def show(
-    file: Path,
+    file: GraphArgument,
     /,
     *,
     out: Path | None = None,
@@ -94,14 +94,16 @@ def show(
     theta: float = 0.7,
     json: JsonFlag = False,
 ) -> None:
-    """Draw a prerequisite graph as SVG, with what a learner has mastered, is ready for and is locked out of.
+    """Show a prerequisite graph, with what a learner has mastered, is ready for and is locked out of.
+
+    A drawing as SVG; of a graph of more than 200 concepts, a page with a search, the neighbourhood of each concept and
+    its levels folded.
 
     Parameters
     ----------
-    file
-        A .json, .csv, .tsv or .graphml file, perhaps with .gz.
     out
-        The picture; by default the file's name with .svg, in the current folder.
+        The drawing (.svg) or the page (.html); by default the file's name with .svg, or with .html where the graph is
+        large, in the current folder.
     mastery
         A JSON file of masteries by concept, or NAME=0.9,NAME=0.4; concepts that it leaves out have mastery 0.
     theta
@@ -110,10 +112,11 @@ def show(
     from mccpo.curriculum import Curriculum, check_theta, draw, read_raw
 
     check_theta(theta)
-    target = out if out is not None else Path(Path(file.name.removesuffix(".gz")).stem + ".svg")
-    if target.suffix.lower() != ".svg":
-        raise InputError(f"--out is {target}", fix="name a file that ends in .svg")
+    if out is not None and out.suffix.lower() not in (".svg", ".html"):
+        raise InputError(f"--out is {out}", fix="name a file that ends in .svg or .html")
     graph = Curriculum.read(file)
+    kind = ".html" if len(graph) > _LARGE else ".svg"
+    target = out if out is not None else Path(Path(file.name.removesuffix(".gz")).stem + kind)
     known = None if mastery is None else _mastery(mastery, graph)
     result: dict[str, Any] = {
         "concepts": len(graph), "edges": len(graph.edges), "depth": graph.depth,
@@ -121,18 +124,22 @@ def show(
     } | _origin(read_raw(file))  # fmt: skip
     if known is not None:
         result |= _standing(graph, known, theta)
-    files.write_text(target, draw(graph, known, theta, title=file.name))
+    if target.suffix.lower() == ".svg":
+        content = draw(graph, known, theta, title=file.name)
+    else:
+        from mccpo.report.curriculum import curriculum_page
+
+        content = curriculum_page(graph, file.name, known, theta)
+    files.write_text(target, content)
     emit(result, as_json=json, text=lambda: _show_text(result))
 
 
 @curriculum.command
-def convert(file: Path, out: Path, /, *, json: JsonFlag = False) -> None:
+def convert(file: GraphArgument, out: Path, /, *, json: JsonFlag = False) -> None:
     """Write a prerequisite graph in another format.
 
     Parameters
     ----------
-    file
-        A .json, .csv, .tsv or .graphml file, perhaps with .gz.
     out
         The file to write; its suffix names the format.
     """

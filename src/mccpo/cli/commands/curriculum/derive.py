@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from cyclopts import Parameter
 
 from mccpo import files
+from mccpo.cli.commands.logs import TableFlags, TableReading
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, literal, parse_pairs
+from mccpo.cli.flags import GraphArgument
 from mccpo.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ def learn(
     /,
     *,
     out: Path,
-    format: str | None = None,
+    flags: TableFlags = TableReading(),  # noqa: B008 - frozen
     score: Literal["first", "mean"] = "first",
     orient: Orientation = "responses",
     weigh: Literal["shared", "none"] = "shared",
@@ -117,18 +119,16 @@ def learn(
         A canonical table (parquet), or a log of the format that --format names.
     out
         The graph, a .json file: it says that it is derived, how, and what supports each edge.
-    format
-        The format of the log; without it the file is a canonical table.
     score
         What a learner knows of a concept: the first answer, or the mean of all.
     orient
-        What tells the direction: which concept is known more often, first answered, or answered by more learners.
+        What tells the direction: which concept is known more often, answered first, or answered by more learners.
     weigh
         Whether an association weighs more the larger the share of learners who met both concepts.
     strata
         Compare learners within this many classes of ability.
     min_learners
-        Test pairs that at least so many learners answered both of.
+        Test a pair of concepts if at least so many learners answered both.
     false_discoveries
         The share of false findings that is tolerated.
     floor
@@ -137,7 +137,7 @@ def learn(
         How many prerequisites a concept keeps, the strongest.
     """
     from mccpo.curriculum.derive import LearnChoices, learn_graph
-    from mccpo.logs import read, responses_by_concept
+    from mccpo.logs import responses_by_concept
 
     _refuse_unlabelled(out)
     settled = LearnChoices(
@@ -145,21 +145,15 @@ def learn(
         orient=orient, weigh=weigh, max_prerequisites=max_prerequisites,
         known_from=1.0 if score == "first" else 0.5,
     )  # fmt: skip
-    derived = learn_graph(responses_by_concept(read(logs, format), score), settled, str(logs))
+    derived = learn_graph(responses_by_concept(flags.read(logs), score), settled, str(logs))
     _write(derived, out, as_json=json)
 
 
-def compare(derived: Path, expert: Path, /, *, json: JsonFlag = False) -> None:
+def compare(derived: GraphArgument, expert: GraphArgument, /, *, json: JsonFlag = False) -> None:
     """Set a derived graph beside one that an expert stated: precision, recall and direction, beside chance.
 
     A graph with cycles, self-loops or dangling prerequisites is compared as `check --repair` would leave it.
-
-    Parameters
-    ----------
-    derived
-        The graph to judge: a .json, .csv, .tsv or .graphml file.
-    expert
-        The graph to judge it by.
+    The first graph is judged by the second.
     """
     from mccpo.curriculum.derive import compare_graphs
 

@@ -1,0 +1,1 @@
+"""`mccpo tutor`, and the tutor that `mccpo serve --graph` makes."""
