@@ -8,12 +8,12 @@ READY := $(VENV)/ready
 # What the demo compares: the tutor that only pleases, ours, and what tutors do today.
 DEMO := unconstrained,mc-cpo,random-ready,mastery-learning,zpdes
 
-.PHONY: demo test test-all check quick test-browser lint types layers docs requirements clean
+.PHONY: demo test test-all check quick test-browser lint types layers docs readability paper requirements clean
 
 demo: $(READY)
 	$(BIN)/mccpo compare fractions --floor learning=0.8 --seeds 2 --steps 500000 --methods $(DEMO)
 	$(BIN)/mccpo compare fractions --kappa 0.9 --seeds 2 --steps 500000 --methods unconstrained,mc-cpo
-	@echo "serve the policy that teaches: $(BIN)/mccpo serve $$(ls -td runs/compare-fractions* | sed -n 2p)"
+	@echo "serve the policy that teaches: $(BIN)/mccpo serve $$(ls -td runs/compare-fractions* | sed -n 2p) --no-keys"
 
 # Checks and tests beside each other: the first are one process, which leaves a core idle.
 test: $(READY)
@@ -41,8 +41,21 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports
 
-# The pages of methods and environments, from the code and from the results that are published in docs/benchmark.
+# The site, in docs/_build/html. First the pages that are made from the code and from published results, then all of
+# them. Tutorials run when they have changed; their outputs are kept. MCCPO_NOTEBOOKS=off leaves them unrun.
 docs: $(READY)
+	$(BIN)/python -m mccpo.report.docs.pages docs
+	$(BIN)/python -m docs.generate docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+# How hard the pages are to read: long sentences, passive voice, inverted order.
+readability: $(READY)
+	$(BIN)/python -m mccpo.report.docs.readability docs
+
+# The page of the paper's claims, from run folders of `mccpo reproduce`: make paper RUN=runs/paper
+paper: $(READY)
+	$(BIN)/python -m mccpo.report.docs.published docs $(RUN)
 	$(BIN)/python -m mccpo.report.docs.pages docs
 
 # The environment is made anew only when what it is made of has changed.
@@ -59,4 +72,4 @@ requirements:
 		--extra dev pyproject.toml -o requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/_build
