@@ -25,7 +25,7 @@ def test_a_data_set_is_described_in_full_and_in_the_docs(name):
     assert dataset.home.startswith("https://")
     assert all((dataset.title, dataset.licence, dataset.cite, dataset.files, dataset.graph, dataset.sampled))
     assert set(dataset.unchecked) <= {field.name for field in fields(dataset)}
-    page = " ".join((ROOT / "docs/data.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs/data.md").read_text(encoding="utf-8").split()).replace("]( ", "](")
     said = page.partition(f"- [`{name}`]({dataset.home}): ")[2].partition(" - [`")[0]
     assert f"**Released:** {dataset.released}." in said
     assert f"**Licence:** {dataset.licence}." in said
