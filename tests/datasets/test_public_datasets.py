@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,14 @@ def test_a_data_set_is_described_in_full_and_in_the_docs(name):
     assert dataset.format in SOURCES
     assert dataset.home.startswith("https://")
     assert all((dataset.title, dataset.licence, dataset.cite, dataset.files, dataset.graph, dataset.sampled))
-    page = (ROOT / "docs/data.md").read_text(encoding="utf-8")
-    row = next(line for line in page.splitlines() if line.startswith(f"| [`{name}`]({dataset.home}) |"))
-    assert dataset.licence in row
-    assert dataset.released in row
-    assert dataset.graph in row
+    assert set(dataset.unchecked) <= {field.name for field in fields(dataset)}
+    page = " ".join((ROOT / "docs/data.md").read_text(encoding="utf-8").split()).replace("]( ", "](")
+    said = page.partition(f"- [`{name}`]({dataset.home}): ")[2].partition(" - [`")[0]
+    assert f"**Released:** {dataset.released}." in said
+    assert f"**Licence:** {dataset.licence}." in said
+    assert f"**Prerequisites:** {dataset.graph}." in said
+    assert ("**Not checked:**" in said) == bool(dataset.unchecked)
+    assert ("unchecked" in str(dataset)) == bool(dataset.unchecked)
 
 
 def test_every_environment_from_data_has_its_data_set():

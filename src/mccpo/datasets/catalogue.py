@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from mccpo.errors import InputError
 
-_DATASHOP = "DataShop's terms of use; it needs an account, and some data sets the consent of their owner"
-_ASSISTMENTS = "ASSISTments' own terms, on its page; no open licence comes with the file"
+_DATASHOP = "DataShop's terms of use; it needs an account, and private data sets the consent of their owner"
+_ASSISTMENTS = "ASSISTments' terms of use (https://etrialstestbed.org/data-sets): identify nobody, pass nothing on"
 _RETAINED = "learners with at least {} answers, at most 5,000 of them, drawn by a hash of their names"
 
 
@@ -27,6 +27,13 @@ class PublicDataset:
     - `graph`: where prerequisites come from.
     - `sampled`: what of it goes into an environment.
     - `environments`: names of environments that are made of it.
+    - `unchecked`: those of these fields that were written from memory. The others were held against the page, or
+      against a copy of the release.
+
+    >>> get("ednet-kt1").licence
+    'CC BY-NC 4.0'
+    >>> get("junyi-2020").unchecked
+    ('licence', 'cite')
     """
 
     name: str
@@ -40,12 +47,13 @@ class PublicDataset:
     graph: str
     sampled: str
     environments: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """All of it, for people.
 
         >>> print(str(get("xes3g5m")).splitlines()[2])
-        licence   MIT
+        licence    MIT
         """
         entries = {
             "home": self.home,
@@ -56,7 +64,9 @@ class PublicDataset:
             "graph": self.graph,
             "sampled": self.sampled,
         }
-        return "\n".join([f"{self.name}: {self.title}", *(f"{key:<10}{text}" for key, text in entries.items())])
+        if self.unchecked:
+            entries["unchecked"] = f"{', '.join(self.unchecked)}: see the page"
+        return "\n".join([f"{self.name}: {self.title}", *(f"{key:<11}{text}" for key, text in entries.items())])
 
 
 _LEARNT = "learnt from the answers: nobody has stated one"
@@ -65,7 +75,7 @@ _CATALOGUE = (
     PublicDataset(
         name="assistments-2009",
         title="ASSISTments 2009-10, skill builder",
-        home="https://sites.google.com/site/assistmentsdata/home/2009-2010-assistment-data",
+        home="https://sites.google.com/site/assistmentsdata/home/assistment-2009-2010-data/skill-builder-data-2009-2010",
         licence=_ASSISTMENTS,
         cite="Feng, Heffernan and Koedinger, User Modeling and User-Adapted Interaction, 2009",
         files=("skill_builder_data_corrected.csv",),
@@ -86,6 +96,7 @@ _CATALOGUE = (
         released="about 6.1 million rows, of which more than half name no skill",
         graph=_LEARNT,
         sampled=_RETAINED.format(30),
+        unchecked=("cite", "released"),
     ),
     PublicDataset(
         name="assistments-2017",
@@ -95,9 +106,10 @@ _CATALOGUE = (
         cite="Patikorn, Heffernan and Baker, ASSISTments Longitudinal Data Mining Competition, 2018",
         files=("anonymized_full_release_competition_dataset.csv",),
         format="assistments-2017",
-        released="about 940,000 answers of 1,700 learners",
+        released="about 940,000 answers of 1,708 learners",
         graph=_LEARNT,
         sampled=_RETAINED.format(30),
+        unchecked=("cite",),
     ),
     PublicDataset(
         name="ednet-kt1",
@@ -123,6 +135,7 @@ _CATALOGUE = (
         graph="the experts', in junyi_Exercise_table.csv, its faults repaired",
         sampled=_RETAINED.format(30),
         environments=("junyi-2015-14", "junyi-2015-100", "junyi-2015-835"),
+        unchecked=("home",),
     ),
     PublicDataset(
         name="junyi-2020",
@@ -135,6 +148,7 @@ _CATALOGUE = (
         released="16,217,311 answers of 72,758 learners, 1,330 exercises",
         graph="derived from the levels of Info_Content.csv",
         sampled=_RETAINED.format(30),
+        unchecked=("licence", "cite"),
     ),
     PublicDataset(
         name="statics-2011",
@@ -147,6 +161,7 @@ _CATALOGUE = (
         released="189,297 first attempts of 282 learners, as passed on by others",
         graph=_LEARNT,
         sampled=_RETAINED.format(30),
+        unchecked=("cite",),
     ),
     PublicDataset(
         name="xes3g5m",
