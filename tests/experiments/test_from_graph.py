@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum, trusted
-from mccpo.env import PreparedTutor, make
+from mccpo.env import ONE_MODEL, PreparedTutor, describe_environment, make, rebuild_environment
 from mccpo.experiments.from_graph import STATED, fit_prior, learners_of_prior, rehearsal
 from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, cautions
 from mccpo.experiments.from_graph.prior import BOUNDS, PARAMETERS, Engaged, prior_of
@@ -163,3 +163,11 @@ def test_the_stated_prior_is_what_six_public_logs_say() -> None:
     assert found.sources == STATED.sources
     for field in ("centre", "between", "within", "engaged"):
         np.testing.assert_allclose(getattr(found, field), getattr(STATED, field), atol=0.002)
+
+
+def test_floors_are_to_hold_on_average_over_the_platforms_of_a_prior() -> None:
+    made = learners_of_prior(CHAIN.to_raw(), confidence=None)
+    assert made.tutor.population is not None
+    assert made.tutor.population.members > 1
+    again = rebuild_environment(made.tutor.name, describe_environment(made.tutor))
+    assert made.tutor.ensemble == made.others.ensemble == again.ensemble == ONE_MODEL  # not on each platform

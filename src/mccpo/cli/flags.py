@@ -202,6 +202,13 @@ TrainingFlags: TypeAlias = Annotated[Training, Parameter(name="*")]
 """The type of the parameter of a command that trains: each field of `Training` is a flag of the command."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OneMethod(Training):
+    """The flags of a command that trains one method: `--methods` is refused with a hint, and its help hides it."""
+
+    methods: Annotated[str | None, Parameter(show=False)] = None
+
+
 def environment_parameters(
     entries: list[str] | None, curriculum: Path | None, ready: str | None = None
 ) -> Mapping[str, Any]:

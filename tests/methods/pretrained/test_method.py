@@ -3,14 +3,19 @@
 import json
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests import small
 
+from mccpo import make
 from mccpo.cli import main
 from mccpo.experiments import Options, load_policies
+from mccpo.methods import budgets_of
+from mccpo.methods.gradient import selection
+from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.pretrained import PretrainingPlan, pretrain, pretrained_parameters
+from mccpo.methods.pretrained import Pretrained, PretrainingPlan, pretrain, pretrained_parameters
 from mccpo.methods.pretrained.network import conditioned
 from mccpo.methods.pretrained.pretraining import Pass
 from mccpo.methods.pretrained.weights import parameters_in
@@ -82,3 +87,14 @@ def test_the_same_seed_gives_the_same_policy():
     np.testing.assert_array_equal(one, same)
     assert np.isfinite(one).all()
     assert np.abs(one - other).max() > 1e-3
+
+
+def test_what_a_short_search_never_looked_at_is_not_its_result(monkeypatch):
+    # The places that no look filled hold the parameters of the start, which choose at random among what is ready.
+    env, method = make("tutor-15", concepts=5), Pretrained()
+    state = selection.start(env, Sizes(), method, jax.random.key(0))
+    looked_at = jnp.ones_like(state.average)
+    state = state._replace(finalists=selection.enter(state.finalists, jnp.asarray(1.0), looked_at))
+    monkeypatch.setattr(selection, "scored", lambda *given: -given[4].sum())  # the start would win
+    chosen = selection.conclude(env, Sizes(), method, budgets_of(env, {"c2": 1.0}), state)
+    np.testing.assert_array_equal(chosen, looked_at)

@@ -12,12 +12,11 @@ from mccpo.cli.flags import (
     CurriculumFlag,
     FloorFlag,
     ObjectiveFlag,
+    OneMethod,
     OnRay,
     RayFlags,
     ReadyFlag,
     RequireFlag,
-    Training,
-    TrainingFlags,
 )
 from mccpo.errors import InputError
 
@@ -45,7 +44,7 @@ def train(
     floor: FloorFlag = None,
     ready: ReadyFlag = None,
     objective: ObjectiveFlag = "engagement",
-    flags: TrainingFlags = Training(),  # noqa: B008 - nothing in it can change
+    flags: Annotated[OneMethod, Parameter(name="*")] = OneMethod(),  # noqa: B008 - nothing in it can change
     on_ray: RayFlags = OnRay(),  # noqa: B008
 ) -> None:
     """Train one method on an environment, and keep its policies, so that you can evaluate, certify and serve them.

@@ -15,7 +15,7 @@ from mccpo.env.tutor.judges import PreparedBestLR, PreparedRecurrent
 from mccpo.env.tutor.learner_weights import PracticeWeights, RecurrentWeights
 from mccpo.env.tutor.misstated import MisstatedTutor
 from mccpo.env.tutor.population import Population
-from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor
+from mccpo.env.tutor.prepared import EVERYONE, PreparedJudge, PreparedTutor, PriorTutor
 from mccpo.env.tutor.profiles import Tutor, Tutor25, TutorActivities
 from mccpo.env.tutor.state import Lesson, Progress, TutorState
 from mccpo.env.tutor.tutoring import Tutoring
@@ -43,6 +43,7 @@ __all__ = [
     "PreparedJudge",
     "PreparedRecurrent",
     "PreparedTutor",
+    "PriorTutor",
     "Progress",
     "RandomCurricula",
     "RecurrentWeights",

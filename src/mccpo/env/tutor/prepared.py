@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from mccpo.env.contract import ONE_MODEL, Ensemble
 from mccpo.env.registry import register
 from mccpo.env.tutor.answering import Answering
 from mccpo.env.tutor.bkt import Group, TutorBKT, check_groups
@@ -34,6 +35,23 @@ class PreparedTutor(TutorBKT):
     name: ClassVar[str] = "prepared"
 
     groups: tuple[Group, ...] = eqx.field(static=True, default=EVERYONE, converter=tuple)
+
+
+@register("prior-tutor")
+class PriorTutor(PreparedTutor):
+    """A tutor made from a graph without logs: learners of several platforms that are drawn from a stated prior.
+
+    Nothing is known about the learners of the platform at hand. So the tutor believes the means of the prior, and its
+    learners come from a `population` of drawn platforms. Floors and budgets are to hold on average over these
+    platforms, not on each of them: somewhere in the prior there is always a platform whose learners learn too little.
+    All else is as in `prepared`.
+    """
+
+    name: ClassVar[str] = "prior-tutor"
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return ONE_MODEL
 
 
 class Practised(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from mccpo import files
 from mccpo.curriculum import Curriculum, RawGraph, write_raw
-from mccpo.env import EVERYONE, OTHERS_FILE, TUTOR_FILE, PreparedTutor, describe_environment
+from mccpo.env import EVERYONE, OTHERS_FILE, TUTOR_FILE, PriorTutor, describe_environment
 from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, Caution, cautions
 from mccpo.experiments.from_graph.prior import STATED, LearnerPrior
 from mccpo.experiments.from_graph.rehearsal import Rehearsal, rehearse
@@ -42,8 +42,8 @@ class LearnersOfPrior:
     """What a graph without logs was made into: environments, the prior behind them, and how cautious the gate is."""
 
     graph: RawGraph
-    tutor: PreparedTutor
-    others: PreparedTutor
+    tutor: PriorTutor
+    others: PriorTutor
     prior: LearnerPrior
     cautions: tuple[Caution, ...]
     rehearsal: Rehearsal | None
@@ -106,7 +106,7 @@ def _rehearsed(
         doubt = (1 - (1 - shared.beliefs.doubt) * 2.0**-halvings).astype(np.float32)
         return replace(shared, beliefs=shared.beliefs._replace(doubt=doubt))
 
-    def environments(halvings: int) -> Sequence[PreparedTutor] | None:
+    def environments(halvings: int) -> Sequence[PriorTutor] | None:
         now = stricter(halvings)
         reach = gate_reach(now)
         if reach.locked and reach.fewest_lessons > reach.horizon:
@@ -119,11 +119,11 @@ def _rehearsed(
 
 def _environment(
     shared: SharedParameters, prior: LearnerPrior, seed: int, which: int, members: int = MEMBERS
-) -> PreparedTutor:
+) -> PriorTutor:
     engagement = Engagement(*prior.engaged, r_squared=float("nan"), mean=float("nan"))
     first = float((shared.beliefs.eta * (1 - shared.beliefs.K0)).mean())
     population = prior.draw(members, len(shared.curriculum), 3 * seed + which)
-    return PreparedTutor(**shared.as_arguments(), **signals_of(engagement, first), population=population)
+    return PriorTutor(**shared.as_arguments(), **signals_of(engagement, first), population=population)
 
 
 def _warnings(

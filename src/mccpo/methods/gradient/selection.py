@@ -99,7 +99,9 @@ def conclude(
             parameters, key = one
             return scored(env, learner, budgets, caution, parameters, key, as_long(env, sizes.final), jnp.zeros(()))
 
-        return finalists.parameters[jax.lax.map(score, (finalists.parameters, keys)).argmax()]
+        # A short run has looked at fewer policies than there are places; the others hold what it began with.
+        scores = jax.lax.map(score, (finalists.parameters, keys))
+        return finalists.parameters[jnp.where(finalists.score > -jnp.inf, scores, -jnp.inf).argmax()]
 
     selects = (learner.playing(env).constrained > 0) & (learner.settings.selecting > 0)
     return jax.lax.cond(selects, among, lambda _: state.average, state.finalists)
