@@ -162,8 +162,8 @@ def test_our_figures_without_the_peer(monkeypatch):
     notes = []
     for part in (bench_neural.speed, bench_neural.best):
         found = part(bench(notes)).as_json()
-        assert list(found["speeds"]) == ["mccpo"]
-        assert found["speeds"]["mccpo"]["steps_per_second"] == 7.0
+        assert list(found["speeds"]) == ["mccpo", "mccpo, shared weights"]
+        assert found["speeds"]["mccpo", "mccpo, shared weights"]["steps_per_second"] == 7.0
         assert found["ratio"] is None
         assert "MCCPO_CACHE" in found["peer_missing"]
     assert len(notes) == 2
@@ -226,8 +226,8 @@ def test_every_variant_of_the_peer_is_measured(standin, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_neural, "prepare", lambda *_: standin)
     monkeypatch.setattr(bench_neural, "OurLearner", lambda *_, **__: Scripted("ours", itertools.repeat(7.0), []))
     found = bench_neural.speed(bench(cache=tmp_path)).as_json()
-    assert list(found) == ["sizes", "speeds", "ratios", "ratio", "peer_versions", "peer_missing"]
-    assert list(found["speeds"]) == ["mccpo", *(variant.name for variant in VARIANTS)]
+    assert list(found) == ["sizes", "speeds", "ratios", "ratio", "shared_ratios", "peer_versions", "peer_missing"]
+    assert list(found["speeds"]) == ["mccpo", "mccpo, shared weights", *(variant.name for variant in VARIANTS)]
     assert found["ratio"] == min(found["ratios"].values())
     assert found["peer_missing"] is None
     found = bench_neural.best(bench(cache=tmp_path)).as_json()
