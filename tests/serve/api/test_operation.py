@@ -28,7 +28,7 @@ def test_a_service_that_cannot_write_is_not_ready(api, monkeypatch):
 def test_a_database_that_fails_is_a_503_and_nothing_is_done(api, monkeypatch):
     learner = api.learner("in trouble")
     with monkeypatch.context() as patch:
-        patch.setattr(api.app.state.service.store, "turn", _full_disk)
+        patch.setattr(api.app.state.service.store, "connected", _full_disk)
         answer = api.post(f"/v1/learners/{learner}/next")
         refused(answer, 503)
         assert int(answer.headers["retry-after"]) >= 1

@@ -175,11 +175,11 @@ def test_sessions(sqlite_sandbox):
 
 def test_sessions_that_were_left_end_in_one_commit(sqlite_sandbox, monkeypatch):
     commits = []
-    turn = Store.turn
+    connected = Store.connected
 
     def counted(store):
         commits.append(store)
-        return turn(store)
+        return connected(store)
 
     async def story():
         async with sqlite_sandbox() as service:
@@ -188,7 +188,7 @@ def test_sessions_that_were_left_end_in_one_commit(sqlite_sandbox, monkeypatch):
                 await service.begin_session("t", BeginSession(learner))
             sqlite_sandbox.clock.now += 31 * MINUTE
             with monkeypatch.context() as patch:
-                patch.setattr(Store, "turn", counted)
+                patch.setattr(Store, "connected", counted)
                 assert await service.tidy() == 12
             assert len(commits) == 2  # the other drops old replies
 

@@ -46,6 +46,19 @@ class LearnerState(NamedTuple):
         }
 
 
+def same_state(first: LearnerState, second: LearnerState) -> bool:
+    """Whether two states are equal, bit for bit."""
+    if first is second:
+        return True
+    one, other = first.previous, second.previous
+    return (
+        (first.t, first.last) == (second.t, second.last)
+        and np.array_equal(first.K, second.K)
+        and np.array_equal(first.practised, second.practised)
+        and (one is other or (one is not None and other is not None and np.array_equal(one, other)))
+    )
+
+
 def from_json(release: Release, content: Mapping[str, Any]) -> LearnerState:
     """The state that `to_json` wrote."""
     previous = content["previous"]

@@ -242,9 +242,27 @@ class Store:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Turn]:
         """As `writing`, with what else is read under the lock."""
+        async with self.connected() as connection:
+            yield Turn(connection, *await self.lock(connection))
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that may `lock` the record; committed at the end, or rolled back.
+
+        On SQLite it holds the lock from its start. On PostgreSQL each reading sees what is committed by then, so what
+        was read before `lock` may have changed.
+        """
         async with self._immediate() as connection:
-            row = (await connection.execute(select(*_LOCKED).with_for_update())).one()
-            yield Turn(connection, Head(row.number, row.hash, row.at), row.live)
+            yield connection
+
+    async def lock(self, connection: AsyncConnection) -> tuple[Head, int | None]:
+        """Waits for the writers' lock; the head, and the number of the event that says what is live."""
+        row = (await connection.execute(select(*_LOCKED).with_for_update())).one()
+        return Head(row.number, row.hash, row.at), row.live
+
+    async def read_head(self, connection: AsyncConnection) -> Head:
+        """The head without the lock: the next moment, it may be another."""
+        return Head(*(await connection.execute(select(HEAD.c.number, HEAD.c.hash, HEAD.c.at))).one())
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.serve.policy.release import Release
+from mccpo.serve.record import bulk
 from mccpo.serve.record.chain import Event, Head
 from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
@@ -36,12 +37,19 @@ from mccpo.serve.record.schema import DECISION, EVENT, HEAD, LEARNER, NOTE, RELE
 async def write_events(connection: AsyncConnection, events: Sequence[Event]) -> None:
     """Appends events, and moves the head."""
     columns = ("number", "kind", "tenant", "learner", "text", "hash")
-    await connection.execute(insert(EVENT), [{name: getattr(event, name) for name in columns} for event in events])
+    rows = [{name: getattr(event, name) for name in columns} for event in events]
+    if bulk.is_postgres(connection):
+        await bulk.write_rows(connection, EVENT, rows)
+    else:
+        await connection.execute(insert(EVENT), rows)
     await write_head(connection, events[-1].head)
 
 
 async def write_head(connection: AsyncConnection, head: Head) -> None:
-    await connection.execute(update(HEAD).values(head._asdict()))
+    if bulk.is_postgres(connection):
+        await bulk.update_one(connection, HEAD, head._asdict())
+    else:
+        await connection.execute(update(HEAD).values(head._asdict()))
 
 
 async def write_releases(connection: AsyncConnection, releases: Iterable[Release]) -> None:
@@ -149,5 +157,7 @@ def _upserting(dialect: str, table: Table, key: str) -> sqlite.Insert | postgres
 
 async def _upsert(connection: AsyncConnection, table: Table, key: str, rows: list[dict[str, Any]]) -> None:
     """Writes rows, replacing those with the same key."""
-    if rows:
+    if rows and bulk.is_postgres(connection):
+        await bulk.write_rows(connection, table, rows, key)
+    elif rows:
         await connection.execute(_upserting(connection.dialect.name, table, key), rows)

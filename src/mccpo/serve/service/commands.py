@@ -8,15 +8,15 @@ ends, or its concept is no longer ready. The current gate applies to every answe
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from functools import singledispatch
 from typing import Any
 
 from mccpo.errors import InputError
 from mccpo.serve.policy import gate
-from mccpo.serve.policy.decision import Decision, Refusal, decide
+from mccpo.serve.policy.decision import Decision, Refusal
 from mccpo.serve.policy.decision import override as override_decision
 from mccpo.serve.policy.learner_state import mastery
-from mccpo.serve.policy.releases import look_on
 from mccpo.serve.problems import Conflict, Missing, Unavailable, Unprocessable
 from mccpo.serve.record.chain import Event, commitment, new_id, rfc3339
 from mccpo.serve.record.learner_history import LearnerHistory, open_decision_concept
@@ -77,26 +77,39 @@ def _(request: msg.EndSession, work: RequestWork) -> msg.SessionView:
 
 @perform.register
 def _(request: msg.Next, work: RequestWork) -> msg.DecisionView:
-    history, live, terms = in_session(work, request.learner), work.unit.live, work.unit.terms
-    if history.decision is not None and _ready(work, history, open_decision_concept(history, live.current)):
+    history = in_session(work, request.learner)
+    if _waits(work, history):
         open_event = _open_decision_event(work, history)
         if open_event is None:
             raise Unavailable(f"what is kept of {history.decision} is damaged; `mccpo verify` says more")
         return decision_view(open_event, again=True)
-    uniform = work.unit.draw()
     try:
-        decision = decide(live.current, history.state, uniform, timeout=terms.decide_seconds)
+        drawn = work.unit.decided(history)
     except Refusal as error:
         raise Unavailable(f"no decision can be taken: {error}") from error
-    content = _decision_content(history, decision) | {"redraw": history.draws}
+    content = _decision_content(history, drawn.decision) | {"redraw": history.draws}
     if history.decision is not None:  # it is open, and its concept is no longer ready
         content["supersedes"] = history.decision
-    shadow = live.shadow_for(history.learner)
-    if shadow is not None:
-        content["shadow"] = look_on(shadow, history.state, uniform, decision, timeout=terms.decide_seconds)
+    if drawn.shadow is not None:
+        content["shadow"] = drawn.shadow
     event = work.append("decision", history.learner, content)
     work.write("decisions", content["decision"], DecisionRow.of_event(event))
     return decision_view(event)
+
+
+def draft_decision(request: msg.Next, work: RequestWork) -> None:
+    """Works out what the answer to a request will be if nothing changes until it is carried out; `work` is dropped."""
+    history = in_session(work, request.learner)
+    if not _waits(work, history):
+        with suppress(Refusal):
+            work.unit.drafts[history.learner] = work.unit.decided(history)
+
+
+def _waits(work: RequestWork, history: LearnerHistory) -> bool:
+    """Whether a decision waits for its outcome whose concept is still ready."""
+    return history.decision is not None and _ready(
+        work, history, open_decision_concept(history, work.unit.live.current)
+    )
 
 
 @perform.register

@@ -38,8 +38,7 @@ async def load_unit_of_work(
     Histories are taken from `cached`, or read; the releases that they refer to are added to `releases`. Missing or
     damaged rows are left out: only the requests that need them fail.
     """
-    for row in await rows.select_rows(connection, REPLY, "id", replies):
-        unit.replies[row.id] = rows.ReplyRow._make(row)
+    unit.replies = await replies_in(connection, replies)
     sessions = {request.session for _, request in requests if isinstance(request, EndSession)}
     for row in await rows.select_rows(connection, SESSION, "id", sessions):
         unit.sessions[row.id] = rows.SessionRow._make(row)
@@ -55,6 +54,7 @@ async def load_unit_of_work(
     learners |= {session.learner for session in unit.sessions.values()}
     learners |= {decision.learner for decision in unit.decisions.values()}
     learners |= unit.identities.keys()
+    unit.learners = learners
     unit.histories = {learner: cached[learner] for learner in learners if learner in cached}
     await _load_histories(connection, unit, learners - unit.histories.keys(), releases)
     await _load_events(connection, unit, requests, keyring)
@@ -65,6 +65,11 @@ async def load_unit_of_work(
     ]
     for decision in await rows.decisions_by_statement(connection, statements):
         unit.add_decision(decision)
+
+
+async def replies_in(connection: AsyncConnection, ids: Collection[str]) -> dict[str, rows.ReplyRow]:
+    """The stored replies with these ids."""
+    return {row.id: rows.ReplyRow._make(row) for row in await rows.select_rows(connection, REPLY, "id", ids)}
 
 
 async def _load_events(

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from mccpo.serve.policy.decision import Decision, decide
+from mccpo.serve.policy.learner_state import LearnerState, same_state
 from mccpo.serve.policy.release import Release
-from mccpo.serve.policy.releases import Releases
+from mccpo.serve.policy.releases import Releases, look_on
 from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record.chain import Event, EventKind, Head, seal_event
 from mccpo.serve.record.learner_history import LearnerHistory, apply_event
@@ -30,11 +32,30 @@ class RecordedEvent(NamedTuple):
     after: LearnerHistory | None
 
 
+class Draft(NamedTuple):
+    """A decision, and all that it was worked out from: it is taken if nothing of this has changed."""
+
+    live: Releases
+    state: LearnerState
+    uniform: float
+    decision: Decision
+    shadow: Mapping[str, Any] | None
+
+    def fits(self, live: Releases, state: LearnerState) -> bool:
+        return self.live is live and same_state(self.state, state)
+
+
+Drafts: TypeAlias = dict[str, Draft]
+"""Drafts by their learners."""
+
+
 @dataclass
 class UnitOfWork:
     """Everything that the requests of one batch refer to, as of the last request that succeeded.
 
     `damaged` holds the learners whose rows cannot be read, with their tenants: only requests about them fail.
+    `learners` are all that the requests are about, whether they are there or not. `drafts` are decisions about them
+    that were worked out before the record was locked.
     """
 
     head: Head
@@ -43,6 +64,8 @@ class UnitOfWork:
     live: Releases
     releases: Mapping[str, Release]
     draw: Callable[[], float]
+    drafts: Drafts = field(default_factory=dict)
+    learners: set[str] = field(default_factory=set)
     histories: dict[str, LearnerHistory] = field(default_factory=dict)
     identities: dict[str, Identity] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -72,6 +95,20 @@ class UnitOfWork:
             self.add_decision(decision)
         for recorded in work.recorded:
             self.events[recorded.event.number] = recorded.event
+
+    def decided(self, history: LearnerHistory) -> Draft:
+        """What the live release decides about a learner: as it was drafted, or else by a new draw.
+
+        A draft is used once, so no two decisions share a draw.
+        """
+        draft = self.drafts.pop(history.learner, None)
+        if draft is not None and draft.fits(self.live, history.state):
+            return draft
+        live, state, uniform, seconds = self.live, history.state, self.draw(), self.terms.decide_seconds
+        decision = decide(live.current, state, uniform, timeout=seconds)
+        shadow = live.shadow_for(history.learner)
+        looked = None if shadow is None else look_on(shadow, state, uniform, decision, timeout=seconds)
+        return Draft(live, state, uniform, decision, looked)
 
     def changes(self, kind: RowKind) -> list[Any]:
         """The rows of a kind that are to be written."""

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,20 +25,21 @@ from mccpo.serve.policy.release import Release
 from mccpo.serve.policy.releases import Releases
 from mccpo.serve.problems import Conflict, Problem, Unavailable, Unprocessable
 from mccpo.serve.record import rows, writes
-from mccpo.serve.record.chain import Head, rfc3339
+from mccpo.serve.record.bulk import together
+from mccpo.serve.record.chain import BrokenRecord, Head, rfc3339
 from mccpo.serve.record.engine import failure_text
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.live_releases import StoredReleases, read_live_releases
 from mccpo.serve.record.rows import Identity, ReplyRow
 from mccpo.serve.record.store import Store
-from mccpo.serve.service.commands import Request, check_still_ready, perform
+from mccpo.serve.service.commands import Request, check_still_ready, draft_decision, perform
 from mccpo.serve.service.idempotency import rebuild_answer, reply_reference
-from mccpo.serve.service.loading import load_unit_of_work
-from mccpo.serve.service.messages import Answer, LearnerView
+from mccpo.serve.service.loading import load_unit_of_work, replies_in
+from mccpo.serve.service.messages import Answer, LearnerView, Next, Outcome, Register
 from mccpo.serve.service.replies import KEY_REUSED, reply_id
 from mccpo.serve.service.request_values import check_values, request_digest
 from mccpo.serve.service.terms import Terms
-from mccpo.serve.service.unit_of_work import RecordedEvent, RequestWork, UnitOfWork
+from mccpo.serve.service.unit_of_work import Drafts, RecordedEvent, RequestWork, UnitOfWork
 
 log = logging.getLogger("mccpo.serve")
 
@@ -179,9 +181,11 @@ class Writer:
         self._failing = failing
 
     async def _carry_out(self, batch: list[PendingRequest]) -> UnitOfWork:
-        async with self.store.turn() as (connection, head, live):
+        async with self.store.connected() as connection:
+            prepared = None if self.store.is_sqlite else await self._prepare(connection, batch)
+            head, live = await self.store.lock(connection)
             await self.follow(connection, live)
-            unit = await self._load(connection, head, batch)
+            unit = await self._settle(connection, head, batch, prepared)
             answers = [self._perform(unit, pending) for pending in batch]
             await self._write(connection, unit)
         self._head = unit.head
@@ -199,24 +203,64 @@ class Writer:
         self._notify_listeners(unit.recorded, unit.changes("identities"))
         return unit
 
-    async def _load(self, connection: AsyncConnection, head: Head, batch: list[PendingRequest]) -> UnitOfWork:
+    async def _prepare(self, connection: AsyncConnection, batch: list[PendingRequest]) -> UnitOfWork:
+        """Reads what a batch is about and drafts its decisions, while other processes may write.
+
+        `_settle` finds out under the lock what they have changed since.
+        """
+        head = await self.store.read_head(connection)
         if head != self._head:
-            await self._forget_changed(connection, head)
-        self.check_clock(head)
-        unit = UnitOfWork(head, self.clock(), self.terms, self.live, self.releases, self.draw)
-        requests = [(pending.tenant, pending.request) for pending in batch]
-        replies = {pending.reply for pending in batch if pending.reply is not None}
-        keyring = self.store.keyring
-        await load_unit_of_work(connection, unit, requests, replies, self._histories, self.releases, keyring)
+            await self._forget_changed(connection, self._head, head)
+            self._head = head
+        unit = await self._load(connection, head, batch)
+        for pending in batch:
+            if isinstance(pending.request, Next) and pending.reply not in unit.replies:
+                with suppress(Problem, BrokenRecord):  # what is refused is refused under the lock
+                    draft_decision(pending.request, RequestWork(unit, pending.tenant))
         return unit
 
-    async def _forget_changed(self, connection: AsyncConnection, head: Head) -> None:
-        """Drops the histories of learners about whom another process has written since our last commit."""
-        if self._head is None or head.number - self._head.number > self.terms.cached_learners:
+    async def _settle(
+        self, connection: AsyncConnection, head: Head, batch: list[PendingRequest], unit: UnitOfWork | None
+    ) -> UnitOfWork:
+        """What a batch is about as of the head that is locked: as it was prepared, or read anew if it has changed."""
+        self.check_clock(head)
+        changed: Collection[str] = ()
+        if head != self._head:
+            changed = await self._forget_changed(connection, self._head, head)
+        if unit is None:
+            return await self._load(connection, head, batch)
+        moved = head != unit.head
+        if moved and (not unit.learners.isdisjoint(changed) or any(_by_name(pending.request) for pending in batch)):
+            return await self._load(connection, head, batch, unit.drafts)
+        # A reply may be stored without an event: where nothing new happened, and the answer was repeated.
+        if await replies_in(connection, self._reply_ids(batch)) != unit.replies:
+            return await self._load(connection, head, batch, unit.drafts)
+        unit.head, unit.now, unit.live = head, self.clock(), self.live
+        return unit
+
+    async def _load(
+        self, connection: AsyncConnection, head: Head, batch: list[PendingRequest], drafts: Drafts | None = None
+    ) -> UnitOfWork:
+        unit = UnitOfWork(head, self.clock(), self.terms, self.live, self.releases, self.draw, drafts or {})
+        requests = [(pending.tenant, pending.request) for pending in batch]
+        await load_unit_of_work(
+            connection, unit, requests, self._reply_ids(batch), self._histories, self.releases, self.store.keyring
+        )
+        return unit
+
+    def _reply_ids(self, batch: list[PendingRequest]) -> set[str]:
+        return {pending.reply for pending in batch if pending.reply is not None}
+
+    async def _forget_changed(self, connection: AsyncConnection, since: Head | None, head: Head) -> Collection[str]:
+        """Drops the histories of learners about whom another process has written since a head; returns all these."""
+        if since is None or head.number - since.number > self.terms.cached_learners:
             self._histories.clear()
-            return
-        for learner in await rows.learners_between(connection, self._head.number, head.number):
+        if since is None:
+            return ()
+        changed = await rows.learners_between(connection, since.number, head.number)
+        for learner in changed:
             self._histories.pop(learner, None)
+        return changed
 
     async def follow(self, connection: AsyncConnection, number: int | None) -> None:
         """Goes over to the releases that an event says are live, unless these are known already."""
@@ -280,16 +324,17 @@ class Writer:
         return answer
 
     async def _write(self, connection: AsyncConnection, unit: UnitOfWork) -> None:
-        if unit.recorded:
-            await writes.write_events(connection, [recorded.event for recorded in unit.recorded])
         if unit.erased:
             await writes.erase_words(connection, unit.erased)
-        await writes.write_histories(connection, unit.changes("histories"))
-        await writes.write_identities(connection, self.store.keyring, unit.changes("identities"))
-        await writes.write_decisions(connection, unit.changes("decisions"))
-        await writes.write_sessions(connection, unit.changes("sessions"))
         await writes.write_notes(connection, self.store.keyring, unit.changes("notes"))
-        await writes.write_replies(connection, unit.changes("replies"))
+        await writes.write_identities(connection, self.store.keyring, unit.changes("identities"))
+        async with together(connection):
+            if unit.recorded:
+                await writes.write_events(connection, [recorded.event for recorded in unit.recorded])
+            await writes.write_histories(connection, unit.changes("histories"))
+            await writes.write_decisions(connection, unit.changes("decisions"))
+            await writes.write_sessions(connection, unit.changes("sessions"))
+            await writes.write_replies(connection, unit.changes("replies"))
 
     def _cache(self, histories: Mapping[str, LearnerHistory]) -> None:
         for learner, history in histories.items():
@@ -326,6 +371,11 @@ class Writer:
             _notify(listener, [(event,) for event in recorded])
         for label_listener in self.label_listeners:
             _notify(label_listener, labels)
+
+
+def _by_name(request: Request) -> bool:
+    """Whether a request is about what other learners' events may change: who has a name, or reported a statement."""
+    return isinstance(request, Register) or (isinstance(request, Outcome) and request.statement is not None)
 
 
 def _notify(listener: Callable[..., None], calls: Sequence[tuple[Any, ...]]) -> None:
