@@ -160,9 +160,10 @@ def test_only_the_parts_asked_for_are_measured(monkeypatch):
 def test_our_figures_without_the_peer(monkeypatch):
     monkeypatch.setattr(bench_neural, "OurLearner", lambda *_, **__: Scripted("ours", itertools.repeat(7.0), []))
     notes = []
-    for part in (bench_neural.speed, bench_neural.best):
+    either = ["mccpo", "mccpo, shared weights"]
+    for part, ours in ((bench_neural.speed, either), (bench_neural.best, either[:1])):
         found = part(bench(notes)).as_json()
-        assert list(found["speeds"]) == ["mccpo"]
+        assert list(found["speeds"]) == ours
         assert found["speeds"]["mccpo"]["steps_per_second"] == 7.0
         assert found["ratio"] is None
         assert "MCCPO_CACHE" in found["peer_missing"]
@@ -226,8 +227,8 @@ def test_every_variant_of_the_peer_is_measured(standin, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_neural, "prepare", lambda *_: standin)
     monkeypatch.setattr(bench_neural, "OurLearner", lambda *_, **__: Scripted("ours", itertools.repeat(7.0), []))
     found = bench_neural.speed(bench(cache=tmp_path)).as_json()
-    assert list(found) == ["sizes", "speeds", "ratios", "ratio", "peer_versions", "peer_missing"]
-    assert list(found["speeds"]) == ["mccpo", *(variant.name for variant in VARIANTS)]
+    assert list(found) == ["sizes", "speeds", "ratios", "ratio", "shared_ratios", "peer_versions", "peer_missing"]
+    assert list(found["speeds"]) == ["mccpo", "mccpo, shared weights", *(variant.name for variant in VARIANTS)]
     assert found["ratio"] == min(found["ratios"].values())
     assert found["peer_missing"] is None
     found = bench_neural.best(bench(cache=tmp_path)).as_json()

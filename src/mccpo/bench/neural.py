@@ -16,6 +16,7 @@ import jax
 from mccpo.bench import fresh as bench_fresh
 from mccpo.bench.neural_results import (
     OURS,
+    SHARED,
     FastestSettings,
     Growth,
     GrowthStep,
@@ -71,10 +72,14 @@ def measure(parts: Sequence[str], bench: Bench) -> NeuralBench:
 
 def speed(bench: Bench) -> IdenticalSettings:
     """Steps per second at identical settings, beside MaskablePPO in all its variants."""
-    ours = OurLearner(make(ENVIRONMENT), IDENTICAL, SEEDS, POINTS)
+    env = make(ENVIRONMENT)
+    ours: dict[str, Contender] = {
+        OURS: OurLearner(env, IDENTICAL, SEEDS, POINTS),
+        SHARED: OurLearner(env, IDENTICAL, SEEDS, POINTS, shared=True),
+    }
 
     def contest(peers: Workers | None) -> dict[str, Speed]:
-        contenders: dict[str, Contender] = {OURS: ours}
+        contenders = dict(ours)
         if peers is not None:
             contenders |= {variant.name: _peer(peers, variant, IDENTICAL) for variant in VARIANTS}
         return side_by_side(contenders, ROUNDS, "speed", bench.session)

@@ -10,6 +10,7 @@ from mccpo.bench.rounds import Speed
 from mccpo.methods import Sizes
 
 OURS = "mccpo"
+SHARED = "mccpo, shared weights"
 
 
 class Part(Protocol):
@@ -37,9 +38,10 @@ class Ratios:
     by_peer: Mapping[str, float]
 
     @staticmethod
-    def of(speeds: Mapping[str, Speed]) -> Ratios:
-        ours = speeds[OURS].per_second
-        return Ratios({name: ours / speed.per_second for name, speed in speeds.items() if name != OURS})
+    def of(speeds: Mapping[str, Speed], network: str = OURS) -> Ratios:
+        ours = speeds[network].per_second
+        peers = {name: speed for name, speed in speeds.items() if name not in (OURS, SHARED)}
+        return Ratios({name: ours / speed.per_second for name, speed in peers.items()})
 
     def as_json(self) -> dict[str, object]:
         """The ratio that counts is against the fastest."""
@@ -58,9 +60,15 @@ class IdenticalSettings:
     def ratios(self) -> Ratios:
         return Ratios.of(self.speeds)
 
+    @property
+    def shared_ratios(self) -> Ratios:
+        """Those of the network whose weights concepts share."""
+        return Ratios.of(self.speeds, SHARED)
+
     def as_json(self) -> dict[str, object]:
         speeds = {name: speed.as_json() for name, speed in self.speeds.items()}
-        return {"sizes": asdict(self.sizes), "speeds": speeds, **self.ratios.as_json(), **self.peer.as_json()}
+        ratios = {**self.ratios.as_json(), "shared_ratios": dict(self.shared_ratios.by_peer)}
+        return {"sizes": asdict(self.sizes), "speeds": speeds, **ratios, **self.peer.as_json()}
 
 
 @dataclass(frozen=True)

@@ -62,11 +62,13 @@ def side_by_side(contenders: Mapping[Name, Contender], turns: int, label: str, s
 class OurLearner:
     """Our learner on an environment: steps per second of training, with its validation, without compilation.
 
-    The choice of the final policy, once a run, is not counted.
+    The choice of the final policy, once a run, is not counted. The network is the one that peers have, or, if it is
+    `shared`, the one whose weights concepts share.
     """
 
-    def __init__(self, env: Environment[Any], sizes: Sizes, seeds: int, points: int) -> None:
+    def __init__(self, env: Environment[Any], sizes: Sizes, seeds: int, points: int, *, shared: bool = False) -> None:
         self._env = env
+        self._method = replace(method_spec(METHOD), shared=shared)
         self._plan = NeuralPlan(points * ITERATIONS * sizes.steps, seeds, sizes=sizes)
         self._budgets = {
             name: 0.5 * float(bound) * env.discounted_horizon
@@ -85,7 +87,7 @@ class OurLearner:
         marks: list[float] = []
         train_neural(
             self._env,
-            [replace(method_spec(METHOD), shared=False)],  # the network that peers have
+            [self._method],
             self._budgets,
             plan,
             after_point=lambda _: marks.append(time.perf_counter()),

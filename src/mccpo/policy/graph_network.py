@@ -70,6 +70,11 @@ class GraphPolicyNetwork(PolicyNetwork):
         return self.actions // self.concepts
 
     @property
+    def widest(self) -> int:
+        """How many numbers the widest hidden layer has for each observation: those of all concepts."""
+        return self.concepts * self.hidden[0]
+
+    @property
     def inputs(self) -> int:
         """How many numbers each concept sees."""
         own = sum(width for _, width in self.blocks)
