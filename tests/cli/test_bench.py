@@ -11,6 +11,7 @@ from mccpo.bench import ray_cells
 from mccpo.bench import tabular as bench_tabular
 from mccpo.bench.fresh import Memory
 from mccpo.bench.neural_results import (
+    SHARED,
     FastestSettings,
     Growth,
     GrowthStep,
@@ -36,7 +37,7 @@ def speed(steps):
 PARTS = {
     "speed": IdenticalSettings(
         SIZES,
-        {"mccpo": speed(400_000.0), "MaskablePPO": speed(20_000.0)},
+        {"mccpo": speed(400_000.0), SHARED: speed(200_000.0), "MaskablePPO": speed(20_000.0)},
         PeerState({"torch": "2"}, None),
     ),
     "best": FastestSettings(
@@ -67,9 +68,14 @@ NEURAL_JSON = {
     "seeds": 10,
     "speed": {
         "sizes": SIZES_JSON,
-        "speeds": {"mccpo": speed_json(400_000.0), "MaskablePPO": speed_json(20_000.0)},
+        "speeds": {
+            "mccpo": speed_json(400_000.0),
+            SHARED: speed_json(200_000.0),
+            "MaskablePPO": speed_json(20_000.0),
+        },
         "ratios": {"MaskablePPO": 20.0},
         "ratio": 20.0,
+        "shared_ratios": {"MaskablePPO": 10.0},
         "peer_versions": {"torch": "2"},
         "peer_missing": None,
     },

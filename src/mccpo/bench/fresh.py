@@ -121,12 +121,12 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("MCCPO_", "JAX_COMPILATION_"))}
 
 
+def _plain(name: str) -> MethodSpec:
+    """A method with the network that all of them can have, so that one program trains them."""
+    return replace(method_spec(name), shared=False)
+
+
 _MEASUREMENTS: dict[str, Callable[[], Compilation | Memory]] = {"compiling": compiling, "memory": memory}
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(asdict(_MEASUREMENTS[sys.argv[1]]())) + "\n")
-
-
-def _plain(name: str) -> MethodSpec:
-    """A method with the network that all of them can have, so that one program trains them."""
-    return replace(method_spec(name), shared=False)
