@@ -83,7 +83,11 @@ class PolicyNetwork:
 
     def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
         """The weights and biases of all layers."""
-        return [parameters[first:end].reshape(shape) for first, end, shape in self._places]
+        if isinstance(parameters, np.ndarray):  # of a policy that is served: slices are what NumPy is quickest at
+            return [parameters[first:end].reshape(shape) for first, end, shape in self._places]
+        # The gradient of a split is one concatenation; that of slices is a sum of vectors that are mostly zeros.
+        parts = namespace(parameters).split(parameters, [end for _, end, _ in self._places[:-1]])
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     @cached_property
     def _places(self) -> list[tuple[int, int, tuple[int, ...]]]:
