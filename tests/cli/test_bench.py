@@ -12,6 +12,7 @@ from mccpo.bench import tabular as bench_tabular
 from mccpo.bench.fresh import Memory
 from mccpo.bench.neural_results import (
     SHARED,
+    BelowRoofline,
     FastestSettings,
     Growth,
     GrowthStep,
@@ -44,7 +45,7 @@ PARTS = {
         {"mccpo": (SpeedAt(replace(SIZES, minibatch=2048), speed(500_000.0)), SpeedAt(SIZES, speed(400_000.0)))},
         PeerState(None, "no network"),
     ),
-    "roofline": Roofline(208_000, 400_000.0, 1.6e11),
+    "roofline": Roofline(BelowRoofline(208_000, 400_000.0, 1.6e11), BelowRoofline(300_000, 200_000.0, 1e11)),
     "start": Start(9.0, 14.0, 2.5),
     "memory": Memory(50, 1.25),
     "growth": Growth(
@@ -93,6 +94,13 @@ NEURAL_JSON = {
         "flops_per_second": 8.32e10,
         "products_flops_per_second": 1.6e11,
         "share": 0.52,
+        "shared": {
+            "flops_per_step": 300_000,
+            "steps_per_second": 200_000.0,
+            "flops_per_second": 6e10,
+            "products_flops_per_second": 1e11,
+            "share": 0.6,
+        },
     },
     "start": {"compile_seconds": 9.0, "first_compare_seconds": 14.0, "second_compare_seconds": 2.5},
     "memory": {"runs": 50, "peak_gib": 1.25},
