@@ -283,7 +283,7 @@ def test_learners_belong_to_the_serve_bench(call, capsys):
 
 
 def test_the_ray_bench_says_what_a_cell_costs_and_how_busy_it_was(monkeypatch, capsys):
-    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 40.0, 20.0)
+    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 4.0, (40.0, 39.0, 44.0), (20.0, 18.0, 21.0))
     monkeypatch.setattr(ray_cells, "measure", lambda _: measured)
     assert main(["bench", "ray"]) == 0
     told = capsys.readouterr().out
