@@ -12,6 +12,7 @@ from mccpo.bench import tabular as bench_tabular
 from mccpo.bench.fresh import Memory
 from mccpo.bench.neural_results import (
     SHARED,
+    BelowRoofline,
     FastestSettings,
     Growth,
     GrowthStep,
@@ -44,7 +45,7 @@ PARTS = {
         {"mccpo": (SpeedAt(replace(SIZES, minibatch=2048), speed(500_000.0)), SpeedAt(SIZES, speed(400_000.0)))},
         PeerState(None, "no network"),
     ),
-    "roofline": Roofline(208_000, 400_000.0, 1.6e11),
+    "roofline": Roofline(BelowRoofline(208_000, 400_000.0, 1.6e11), BelowRoofline(300_000, 200_000.0, 1e11)),
     "start": Start(9.0, 14.0, 2.5),
     "memory": Memory(50, 1.25),
     "growth": Growth(
@@ -93,6 +94,13 @@ NEURAL_JSON = {
         "flops_per_second": 8.32e10,
         "products_flops_per_second": 1.6e11,
         "share": 0.52,
+        "shared": {
+            "flops_per_step": 300_000,
+            "steps_per_second": 200_000.0,
+            "flops_per_second": 6e10,
+            "products_flops_per_second": 1e11,
+            "share": 0.6,
+        },
     },
     "start": {"compile_seconds": 9.0, "first_compare_seconds": 14.0, "second_compare_seconds": 2.5},
     "memory": {"runs": 50, "peak_gib": 1.25},
@@ -275,7 +283,7 @@ def test_learners_belong_to_the_serve_bench(call, capsys):
 
 
 def test_the_ray_bench_says_what_a_cell_costs_and_how_busy_it_was(monkeypatch, capsys):
-    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 40.0, 20.0)
+    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 4.0, (40.0, 39.0, 44.0), (20.0, 18.0, 21.0))
     monkeypatch.setattr(ray_cells, "measure", lambda _: measured)
     assert main(["bench", "ray"]) == 0
     told = capsys.readouterr().out

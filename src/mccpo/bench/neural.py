@@ -17,6 +17,7 @@ from mccpo.bench import fresh as bench_fresh
 from mccpo.bench.neural_results import (
     OURS,
     SHARED,
+    BelowRoofline,
     FastestSettings,
     Growth,
     GrowthStep,
@@ -36,7 +37,7 @@ from mccpo.curriculum.lint import repair
 from mccpo.env import Environment, make
 from mccpo.errors import InputError
 from mccpo.experiments import Session, Stage
-from mccpo.methods import Sizes, network_of, workers
+from mccpo.methods import Sizes, network_of, shared_network_of, workers
 
 ENVIRONMENT = "tutor-15"
 SEEDS = 10
@@ -107,15 +108,20 @@ def best(bench: Bench) -> FastestSettings:
 
 
 def roofline(bench: Bench) -> Roofline:
-    """The share of the machine's own rate for the network's products that learning reaches at identical settings."""
+    """The share of the machine's own rate for a network's products that learning reaches at identical settings."""
     env = make(ENVIRONMENT)
-    network = network_of(env)
-    contenders: dict[str, Contender] = {
-        OURS: OurLearner(env, IDENTICAL, SEEDS, POINTS),
-        "products": Products(network, IDENTICAL),
-    }
+    networks = {OURS: network_of(env), SHARED: shared_network_of(env)}
+    contenders: dict[tuple[str, str], Contender] = {}
+    for name, network in networks.items():
+        contenders[name, "learner"] = OurLearner(env, IDENTICAL, SEEDS, POINTS, shared=name == SHARED)
+        contenders[name, "products"] = Products(network, IDENTICAL)
     speeds = side_by_side(contenders, ROUNDS, "roofline", bench.session)
-    return Roofline(flops_per_step(network, IDENTICAL), speeds[OURS].per_second, speeds["products"].per_second)
+
+    def below(name: str) -> BelowRoofline:
+        learner, products = speeds[name, "learner"], speeds[name, "products"]
+        return BelowRoofline(flops_per_step(networks[name], IDENTICAL), learner.per_second, products.per_second)
+
+    return Roofline(below(OURS), below(SHARED))
 
 
 def start(bench: Bench) -> Start:

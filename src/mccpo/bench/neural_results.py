@@ -108,8 +108,8 @@ class FastestSettings:
 
 
 @dataclass(frozen=True)
-class Roofline:
-    """The speed of learning beside the machine's own rate for the network's products."""
+class BelowRoofline:
+    """The speed of learning with one network beside the machine's own rate for this network's products."""
 
     flops_per_step: int
     steps_per_second: float
@@ -131,6 +131,17 @@ class Roofline:
             "products_flops_per_second": self.products_flops_per_second,
             "share": self.share,
         }
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Both networks beside what the machine could do at most: the plain one, and the one with shared weights."""
+
+    plain: BelowRoofline
+    shared: BelowRoofline
+
+    def as_json(self) -> dict[str, object]:
+        return {**self.plain.as_json(), "shared": self.shared.as_json()}
 
 
 @dataclass(frozen=True)

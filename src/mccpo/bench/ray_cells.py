@@ -1,7 +1,9 @@
 """What a cell of work costs on a Ray cluster, and how much faster two nodes are than one.
 
-The cluster is of this machine: nodes of one core each, on the loopback alone. Cells that do nothing show what a cell
-costs beside those of plain processes (`--jobs`). Cells that compute for a while show the speed-up.
+The cluster is of this machine: nodes of one core each, on the loopback alone. Every process of a node is pinned to the
+node's core, those of the cluster's head and this one to the first node's, so that no core does two nodes' work. Cells
+that do nothing show what a cell costs beside those of plain processes (`--jobs`). Cells that compute for a while show
+the speed-up, with one node and with two in turns.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -23,54 +26,65 @@ from mccpo.work import Cell, Crew, Processes, RayCluster, cores
 
 EMPTY, BUSY = 6, 8
 """How many cells are timed of each kind."""
-ROUNDS = 1000
+SORTS = 1000
 """How long a cell computes: some seconds on a core of its own."""
+TURNS = 3
+_NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80 * 2**20}
+_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 _LOOPBACK = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
 
 
 @dataclass(frozen=True)
 class RayBench:
-    """Seconds of an empty cell by a process and by Ray, of all busy cells on one node and on two; how busy it was.
+    """Seconds of an empty cell by a process and by Ray, of a busy cell, of all busy cells on one node and on two.
 
-    `load` is how many processes wanted a core, the mean of the last minute, before anything was measured.
+    `load` is how many processes wanted a core, the mean of the last minute, before anything was measured. Of one node
+    and of two there is a figure for each turn.
     """
 
     cores: int
     load: float
     process_seconds: float
     ray_seconds: float
-    one_node_seconds: float
-    two_nodes_seconds: float
+    cell_seconds: float
+    one_node: tuple[float, ...]
+    two_nodes: tuple[float, ...]
 
     @property
     def speed_up(self) -> float:
-        """How many times as fast two nodes are as one."""
-        return self.one_node_seconds / self.two_nodes_seconds
+        """How many times as fast two nodes are as one, by the medians."""
+        return median(self.one_node) / median(self.two_nodes)
 
     def as_json(self) -> dict[str, Any]:
         """The measurements as plain values, for JSON."""
-        overhead = self.ray_seconds - self.process_seconds
-        return asdict(self) | {"overhead_seconds": overhead, "speed_up": self.speed_up}
+        return asdict(self) | {
+            "overhead_seconds": self.ray_seconds - self.process_seconds,
+            "one_node_seconds": median(self.one_node),
+            "two_nodes_seconds": median(self.two_nodes),
+            "speed_up": self.speed_up,
+        }
 
 
 def measure(note: Callable[[str], None]) -> RayBench:
     """Starts a cluster, measures, and ends it."""
     if find_spec("ray") is None:
         raise InputError("the ray bench needs the package ray", fix="pip install 'mccpo[ray]'")
-    load = os.getloadavg()[0]
+    load, whole = os.getloadavg()[0], cores()
     empty = [Cell(f"empty {at}", f"{__name__}:nothing") for at in range(EMPTY)]
+    one, two = [], []
     with tempfile.TemporaryDirectory(prefix="mccpo-bench-") as folder, _cluster() as cluster:
         busy = [Cell(f"busy {at}", f"{__name__}:compute", (Path(folder) / str(at),)) for at in range(BUSY)]
         ray = RayCluster(cluster.address)
         seconds(ray, empty[:1])  # the first start reads its files from the disk
         note("cells that do nothing")
         by_process, by_ray = seconds(Processes(1), empty) / EMPTY, seconds(ray, empty) / EMPTY
-        note("cells that compute, on one node")
-        one = seconds(ray, busy)
-        cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1", object_store_memory=80 * 2**20)
-        note("the same on two nodes")
-        two = seconds(ray, busy)
-    return RayBench(cores(), load, by_process, by_ray, one, two)
+        cell = seconds(Processes(1), busy[:2]) / 2 - by_process
+        for turn in range(1, TURNS + 1):
+            note(f"cells that compute, turn {turn} of {TURNS}: on one node, then on two")
+            one.append(seconds(ray, busy))
+            with _second_node(cluster):
+                two.append(seconds(ray, busy))
+    return RayBench(whole, load, by_process, by_ray, cell, tuple(one), tuple(two))
 
 
 def seconds(crew: Crew, cells: list[Cell]) -> float:
@@ -91,20 +105,45 @@ def nothing() -> str:
 def compute(path: Path) -> Path:
     """A cell that computes on one core, and leaves a number."""
     values = np.random.default_rng(0).uniform(size=(1000, 1000))
-    total = sum(float(np.sort(values, axis=at % 2)[0, 0]) for at in range(ROUNDS))
+    total = sum(float(np.sort(values, axis=at % 2)[0, 0]) for at in range(SORTS))
     path.write_text(str(total))
     return path
 
 
 @contextmanager
 def _cluster() -> Iterator[Any]:
-    """A cluster of one node of one core."""
+    """A cluster of one node of one core, to which this process keeps as well."""
     os.environ.update(_LOOPBACK)  # before ray is imported, which reads them
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - an extra
 
-    head = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
-    cluster: Any = Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": 80 * 2**20})
+    with _pinned(0):
+        cluster: Any = Cluster(initialize_head=True, head_node_args=_NODE | {"include_dashboard": False})
+        try:
+            yield cluster
+        finally:
+            cluster.shutdown()
+
+
+@contextmanager
+def _second_node(cluster: Any) -> Iterator[None]:
+    """A second node for a while, on another core."""
+    with _pinned(1):
+        node = cluster.add_node(**_NODE)
     try:
-        yield cluster
+        yield
     finally:
-        cluster.shutdown()
+        cluster.remove_node(node)
+
+
+@contextmanager
+def _pinned(node: int) -> Iterator[None]:
+    """This process, and those that it starts meanwhile, on the core of a node, where the system can pin them."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {_CORES[node % len(_CORES)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -28,6 +28,7 @@ from mccpo.methods.episodes import (
     trace,
 )
 from mccpo.methods.gradient.gradient_method import GradientMethod, PrimalDual
+from mccpo.methods.gradient.graph_network import shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Progress as NeuralProgress
 from mccpo.methods.gradient.rollout import Sizes, network_of
@@ -180,6 +181,7 @@ __all__ = [
     "rules",
     "sample_gumbel",
     "sees_budgets",
+    "shared_network_of",
     "solvers",
     "summed",
     "tabulate",

@@ -76,14 +76,13 @@ class PolicyNetwork:
         """How many parameters there are."""
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
-    @property
-    def widest(self) -> int:
-        """How many numbers the widest hidden layer has for each observation."""
-        return max(self.hidden)
-
     def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
         """The weights and biases of all layers."""
-        return [parameters[first:end].reshape(shape) for first, end, shape in self._places]
+        if isinstance(parameters, np.ndarray):  # of a policy that is served: slices are what NumPy is quickest at
+            return [parameters[first:end].reshape(shape) for first, end, shape in self._places]
+        # The gradient of a split is one concatenation; that of slices is a sum of vectors that are mostly zeros.
+        parts = namespace(parameters).split(parameters, [end for _, end, _ in self._places[:-1]])
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     @cached_property
     def _places(self) -> list[tuple[int, int, tuple[int, ...]]]:

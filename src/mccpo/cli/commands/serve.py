@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -130,6 +131,7 @@ def serve(
     is given. --demo needs no run and no keys: it shows the service at work, with simulated learners.
     """
     check_installed()
+    _one_thread_a_product()
     run = _made(run, graph, out, demo=demo, keyed=no_keys or keys is not None)
     with _inputs(run, database, keys, no_keys=no_keys, demo=demo) as (folder, record, key_file):
         from mccpo.serve.access import write_logs
@@ -166,6 +168,15 @@ def serve(
 
             drain = 0.0 if demo else drain_seconds
             run_loop(_serve(app, service, listener, announce, drain, no_keys=not key_file.asks, demo=demo))
+
+
+def _one_thread_a_product() -> None:
+    """NumPy's products by one thread, unless the operator says otherwise: NumPy reads this when it is imported.
+
+    A decision's products are small. Threads that share them wait for each other, on a busy machine for tens of ms.
+    """
+    for library in ("OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 
 def _made(run: Path | None, graph: Path | None, out: Path | None, *, demo: bool, keyed: bool) -> Path | None:

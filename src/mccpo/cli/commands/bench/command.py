@@ -116,8 +116,9 @@ def _ray(found: dict[str, Any]) -> Iterator[str]:
         f"process: {found['overhead_seconds']:.2f} s more"
     )
     yield (
-        f"  cells that compute: {found['one_node_seconds']:.1f} s on one node, {found['two_nodes_seconds']:.1f} s on "
-        f"two: {found['speed_up']:.2f} times as fast"
+        f"  cells that compute for {found['cell_seconds']:.1f} s: {found['one_node_seconds']:.1f} s on one node of one "
+        f"core, {found['two_nodes_seconds']:.1f} s on two: {found['speed_up']:.2f} times as fast, by the medians of "
+        f"{len(found['one_node'])} turns"
     )
 
 

@@ -39,11 +39,13 @@ def _part(part: neural_results.Part) -> Iterator[str]:
             yield "each at its fastest setting"
             yield from _contest(part.fastest, part.ratios, part.peer)
         case neural_results.Roofline():
-            yield (
-                f"roofline: {part.flops_per_step:,} FLOP a step × {part.steps_per_second:,.0f} steps/s = "
-                f"{part.flops_per_second / 1e9:.1f} GFLOP/s, {part.share:.0%} of the "
-                f"{part.products_flops_per_second / 1e9:.1f} GFLOP/s of its products alone (validation not counted)"
-            )
+            for below, network in ((part.plain, neural_results.OURS), (part.shared, neural_results.SHARED)):
+                yield (
+                    f"roofline: {below.flops_per_step:,} FLOP a step × {below.steps_per_second:,.0f} steps/s = "
+                    f"{below.flops_per_second / 1e9:.1f} GFLOP/s, {below.share:.0%} of the "
+                    f"{below.products_flops_per_second / 1e9:.1f} GFLOP/s of its products alone (validation not "
+                    f"counted), {network}"
+                )
         case neural_results.Start():
             yield (
                 f"start: {part.compile_seconds:.1f} s of compiling without a cache; a first `mccpo compare` trains "
