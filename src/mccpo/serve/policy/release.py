@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -38,6 +38,10 @@ _RULES: dict[str, Filter] = {
     "renormalise": "renormalise",
     "environment": "renormalise",
 }
+
+
+Ready: TypeAlias = float | Literal["theta"]
+"""What is to open the gate: the least chance that a learner is ready, or θ."""
 
 
 class Hashes(NamedTuple):
@@ -155,13 +159,13 @@ def load_release(
     part: str | None = None,
     method: str | None = None,
     seed: int = 0,
-    ready: float | None = None,
+    ready: Ready | None = None,
     deferral: Deferral | None = None,
 ) -> Release:
     """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed.
 
-    `ready` is the least chance that a learner is ready at which this release opens its gate, whatever it was in
-    training. `deferral` says what is done with choices that only just pass it.
+    `ready` is what opens the gate of this release, whatever it was in training.
+    `deferral` says what is done with choices that only just pass it.
     """
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
@@ -176,15 +180,15 @@ def load_release(
         return build_release(_description(stored, seed, ready, deferral), weights)
 
 
-def _description(stored: StoredPolicies, seed: int, ready: float | None, deferral: Deferral | None) -> str:
+def _description(stored: StoredPolicies, seed: int, ready: Ready | None, deferral: Deferral | None) -> str:
     """All that a policy is but its weights, as the one text that is hashed."""
     if stored.network is None:
         raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
     parts = ("environment", "parameters", "actions", "budgets", "floors")
     content: dict[str, Any] = {key: about[key] for key in parts if key in about}
-    if ready is not None:
-        content["parameters"] = {**content["parameters"], "confidence": ready}
+    if ready is not None and (ready != "theta" or content["parameters"].get("confidence") is not None):
+        content["parameters"] = {**content["parameters"], "confidence": None if ready == "theta" else ready}
     if deferral is not None:
         content["deferral"] = asdict(deferral)
     own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
