@@ -32,11 +32,21 @@ from mccpo.policy.neighbours import Mean, means
 from mccpo.policy.network import Layers, Memory, PolicyNetwork
 from mccpo.policy.parameters import TutorParameters
 from mccpo.policy.recurrent_network import RecurrentPolicyNetwork, as_features
+from mccpo.policy.rules import (
+    MASTERED,
+    curriculum_order,
+    first,
+    greedy_gain,
+    highest,
+    mastery_learning,
+    nearest_to_practice,
+)
 from mccpo.policy.softmax import REFUSAL, Masked, masked_probabilities, masked_softmax, mix, sample
 
 __all__ = [
     "ACTIVITIES",
     "FILTERS",
+    "MASTERED",
     "PER_CONCEPT",
     "PRACTICE",
     "REFUSAL",
@@ -69,16 +79,22 @@ __all__ = [
     "check_span",
     "chosen_activities",
     "costs_of",
+    "curriculum_order",
     "demand_of",
     "engagement_of",
+    "first",
     "for_each_concept",
+    "greedy_gain",
+    "highest",
     "is_number",
     "learning_rate",
     "masked_probabilities",
     "masked_softmax",
+    "mastery_learning",
     "means",
     "mix",
     "namespace",
+    "nearest_to_practice",
     "novelty_of",
     "offered",
     "per_concept",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -13,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from mccpo.bench.serve.client import HOST, Connection
-from mccpo.bench.serve.load import Pupils, Tally, drive, prepared, teach
+from mccpo.bench.serve.load import Tally, enrol_many, teach
 from mccpo.bench.serve.servers import Server, service_of
 from mccpo.errors import InputError
 
 LEARNERS = 100_000
-AT_ONCE = 500
 CONNECTIONS = 16
 ROUNDS = 9
 SHARE = 100
@@ -46,7 +44,7 @@ def measure_disturbances(run: Path, note: Note, learners: int = LEARNERS) -> dic
 
 
 async def _measured(server: Server, note: Note, learners: int) -> dict[str, Any]:
-    pupils = await _registered(server.port, learners)
+    pupils = await enrol_many(server.port, learners)
     note(f"registered {len(pupils.ids):,} learners; {server.peak_bytes / 1e6:.0f} MB")
     ways: dict[str, Callable[[int], AbstractAsyncContextManager[None]]] = {
         "alone": _nothing, "monitor": _open_monitors, "readyz": _health_checks, "idle": _idlers,
@@ -106,23 +104,6 @@ def _figures(tally: Tally) -> dict[str, float]:
     p50, p99, slowest = np.percentile(tally.latencies, [50, 99, 100]) * 1000
     speed = len(tally.latencies) / tally.seconds
     return {"per_second": speed, "p50_ms": float(p50), "p99_ms": float(p99), "slowest_ms": float(slowest)}
-
-
-async def _registered(port: int, learners: int) -> Pupils:
-    ids: list[str] = []
-
-    async def register(connection: Connection, index: int, tally: Tally) -> None:
-        for first in range(index * AT_ONCE, learners, AT_ONCE * 4):
-            numbers = range(first, min(first + AT_ONCE, learners))
-            forms = [{"name": f"learner {number}", "labels": {"class": f"class {number % 40}"}} for number in numbers]
-            body = json.dumps({"learners": forms}).encode()
-            answer = tally.take(await connection.request("POST", "/v1/learners/bulk", body))
-            ids.extend(one["learner"]["id"] for one in (answer or {"results": []})["results"])
-
-    tally = await drive(port, 4, register)
-    if tally.errors:
-        raise ConnectionError(f"learners could not be registered: {tally.errors[0]}")
-    return await prepared(port, ids)
 
 
 @asynccontextmanager

@@ -18,6 +18,8 @@ from mccpo.bench.serve.client import Connection, Reply
 
 RIGHT = 0.7
 """The share of right answers."""
+AT_ONCE = 500
+"""Learners who are registered by one request."""
 
 
 @dataclass
@@ -77,6 +79,24 @@ async def enrol(port: int, learners: int, connections: int) -> tuple[Pupils, Tal
     if not ids:
         raise ConnectionError(f"no learner could be registered: {tally.errors[:1]}")
     return await prepared(port, ids), tally
+
+
+async def enrol_many(port: int, learners: int) -> Pupils:
+    """Registers learners in bulk, in forty classes."""
+    ids: list[str] = []
+
+    async def register(connection: Connection, index: int, tally: Tally) -> None:
+        for first in range(index * AT_ONCE, learners, AT_ONCE * 4):
+            numbers = range(first, min(first + AT_ONCE, learners))
+            forms = [{"name": f"learner {number}", "labels": {"class": f"class {number % 40}"}} for number in numbers]
+            body = json.dumps({"learners": forms}).encode()
+            answer = tally.take(await connection.request("POST", "/v1/learners/bulk", body))
+            ids.extend(one["learner"]["id"] for one in (answer or {"results": []})["results"])
+
+    tally = await drive(port, 4, register)
+    if tally.errors:
+        raise ConnectionError(f"learners could not be registered: {tally.errors[0]}")
+    return await prepared(port, ids)
 
 
 async def prepared(port: int, ids: list[str]) -> Pupils:

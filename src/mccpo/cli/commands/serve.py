@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from mccpo.cli.commands.keys import DATABASE
-from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, record_store
+from mccpo.cli.commands.serve_policy import Rules, Served, above_0, served_policy, terms_of
+from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, key_file_of, record_store
 from mccpo.cli.commands.small_policy import train_small
 from mccpo.cli.commands.tutor.serving import tutor_of_graph
 from mccpo.cli.console.interrupt import ending
@@ -30,49 +30,9 @@ if TYPE_CHECKING:
 
     from mccpo.serve.access import KeyFile
     from mccpo.serve.api import Settings
-    from mccpo.serve.policy import Deferral, Release
+    from mccpo.serve.policy import Release
     from mccpo.serve.record import Store
     from mccpo.serve.service import Service
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rules:
-    """The flags that say how learners are treated; each is a flag of the command."""
-
-    ready: Annotated[
-        float | None,
-        Parameter(
-            help="How likely a learner must be ready before the gate opens a concept; as in training by default."
-        ),
-    ] = None
-    defer: Annotated[
-        Literal["teacher", "probe"] | None,
-        Parameter(
-            help="What to do with choices that only just pass the gate. teacher serves a safe one and asks a teacher. "
-            "probe serves what tells most about the prerequisites in doubt. By default they are served as they are."
-        ),
-    ] = None
-    defer_below: Annotated[
-        float | None,
-        Parameter(help="With --defer, the chance of being ready below which a choice is deferred; 0.97 by default."),
-    ] = None
-    session_minutes: Annotated[float, Parameter(help="A session ends after so long without a request.")] = 30.0
-    late_hours: Annotated[
-        float, Parameter(help="An outcome later than that goes on record, and does not change mastery.")
-    ] = 24.0
-    forgetting_days: Annotated[
-        float | None, Parameter(help="The half-life of mastery between sessions; nothing is forgotten by default.")
-    ] = None
-    retention_days: Annotated[
-        float | None, Parameter(help="Erase learners who were not heard of for so long; nobody by default.")
-    ] = None
-    lower_gate: Annotated[
-        bool, Parameter(negative="", help="Let this run decide even if it opens its gate earlier than the last one.")
-    ] = False
-    bound: Annotated[
-        list[str] | None,
-        Parameter(negative="", help="How far groups may lie apart before there is an alarm: restriction_rate=0.1."),
-    ] = None
 
 
 def serve(
@@ -133,27 +93,25 @@ def serve(
     check_installed()
     _one_thread_a_product()
     run = _made(run, graph, out, demo=demo, keyed=no_keys or keys is not None)
-    with _inputs(run, database, keys, no_keys=no_keys, demo=demo) as (folder, record, key_file):
+    with _inputs(run, database, keys, demo=demo) as (folder, record):
         from mccpo.serve.access import write_logs
         from mccpo.serve.api import create_app, listen, run_loop
         from mccpo.serve.pages import add_pages
-        from mccpo.serve.policy import gate_text, load_release
+        from mccpo.serve.policy import gate_text
 
+        # The run first: whoever lacks one needs no keys yet.
+        served = served_policy(folder, rules, part=part, method=method, seed=seed)
+        key_file = key_file_of(folder, record, keys, no_keys=no_keys or demo)
         _check_host(host, key_file)
-        deferral = _deferral(rules)
-        if rules.ready is not None:
-            trained = load_release(folder, part=part, method=method, seed=seed).opening.confidence
-            _check_ready(rules.ready, trained)
-        release = load_release(folder, part=part, method=method, seed=seed, ready=rules.ready, deferral=deferral)
-        service = _service(release, record_store(record, keyring, key_file.path), rules)
-        app = create_app(service, _settings(key_file, rate, folder, rules, deferral, anchoring))
+        service = _service(served.release, record_store(record, keyring, key_file.path), rules)
+        app = create_app(service, _settings(key_file, rate, folder, rules, served, anchoring))
         add_pages(app, key_file)
         with listen(host, port) as listener:
             address = listener.getsockname()
             where = f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
             about = {
                 "url": where,
-                "release": release.version,
+                "release": served.release.version,
                 "database": service.store.name,
                 "keys": len(key_file),
             }
@@ -161,7 +119,7 @@ def serve(
             def announce() -> None:
                 write_logs(log_format)
                 live = service.release
-                if live.version != release.version:
+                if live.version != served.release.version:
                     note(f"the release {live.version} goes on deciding, as before the restart, by {gate_text(live)}")
                 gate = {"theta": live.theta, "confidence": live.opening.confidence}
                 _announce(about | {"release": live.version, **gate}, folder, key_file, as_json=json)
@@ -187,21 +145,18 @@ def _made(run: Path | None, graph: Path | None, out: Path | None, *, demo: bool,
         return run
     if run is not None or demo:
         raise InputError("--graph makes a run of its own", fix="give it without a run and --demo")
+    if not graph.is_file():
+        raise InputError(f"there is no file {graph}", fix="name a prerequisite graph: JSON, CSV, TSV or GraphML")
     return tutor_of_graph(graph, out, keyed=keyed)
 
 
 @contextmanager
-def _inputs(
-    run: Path | None, database: str | None, keys: Path | None, *, no_keys: bool, demo: bool
-) -> Iterator[tuple[Path, str, KeyFile]]:
-    """The run, the database and the file of keys to serve with; those of a demonstration are removed with it."""
-    from mccpo.serve.access import KeyFile
-
+def _inputs(run: Path | None, database: str | None, keys: Path | None, *, demo: bool) -> Iterator[tuple[Path, str]]:
+    """The run and the database to serve with; those of a demonstration are removed with it."""
     if not demo and run is None:
         raise InputError("no run is named", fix="name the folder of one, or try --demo")
     if not demo and run is not None:
-        record = database or str(run / DATABASE)
-        yield run, record, _key_file(run, record, keys, no_keys=no_keys)
+        yield run, database or str(run / DATABASE)
         return
     if run is not None or database is not None or keys is not None:
         raise InputError(
@@ -216,34 +171,7 @@ def _inputs(
             "training a small policy first, which takes some ten seconds, or thirty the first time; Ctrl-C ends it all"
         )
         trained = train_small(Path(folder))
-        yield trained, str(trained / DATABASE), KeyFile(Path(folder) / "keys.json", optional=True)
-
-
-def _key_file(run: Path, record: str, keys: Path | None, *, no_keys: bool) -> KeyFile:
-    """The keys that are asked for. There must be one, unless the caller has said that there shall be none."""
-    from mccpo.serve.access import KeyFile, keys_beside
-    from mccpo.serve.record import parse_url
-
-    if keys is not None and no_keys:
-        raise InputError("--keys and --no-keys contradict each other", fix="give one of them")
-    url = parse_url(record)
-    if url.get_backend_name() != "sqlite" and keys is None and not no_keys:
-        raise InputError(
-            "a record on a server has no file of keys beside it", fix="name one with --keys FILE, or give --no-keys"
-        )
-    beside = Path(url.database or "") if url.get_backend_name() == "sqlite" else run / DATABASE
-    path = keys or keys_beside(beside)
-    file = KeyFile(path, optional=no_keys)
-    if no_keys and file.asks:
-        raise InputError(f"there are keys in {path}, which --no-keys would pass over", fix="leave --no-keys out")
-    if not no_keys and not len(file):
-        which = f"--keys {keys}" if keys is not None else f"--run {run}"
-        none = "no key in it works any more" if file.all() else "it holds none"
-        raise InputError(
-            f"every request needs a key of {path}, and {none}",
-            fix=f"make one with `mccpo keys create {which} --role admin`, or serve this machine alone with --no-keys",
-        )
-    return file
+        yield trained, str(trained / DATABASE)
 
 
 async def _serve(
@@ -267,40 +195,12 @@ async def _serve(
 
 def _service(release: Release, store: Store, rules: Rules) -> Service:
     from mccpo.serve.policy import Releases
-    from mccpo.serve.service import Service, Terms
+    from mccpo.serve.service import Service
 
-    terms = Terms(
-        session_seconds=_above_0("--session-minutes", rules.session_minutes) * 60,
-        late_seconds=_above_0("--late-hours", rules.late_hours) * 3600,
-        forgetting=_days("--forgetting-days", rules.forgetting_days),
-        retention_seconds=_days("--retention-days", rules.retention_days),
-    )
-    return Service(store, Releases(release), terms, lower_gate=rules.lower_gate)
+    return Service(store, Releases(release), terms_of(rules), lower_gate=rules.lower_gate)
 
 
-def _check_ready(ready: float, trained: float | None) -> None:
-    """Refuses a chance that is none, and warns of a gate that is looser than in training."""
-    if not 0 < ready < 1:
-        raise InputError(f"--ready is {ready:g}", fix="give a chance strictly between 0 and 1, such as 0.99")
-    if trained is not None and ready < trained:
-        note(
-            f"warning: the gate opens at {ready:g}, in training at {trained:g}: no certificate of the run is about that"
-        )
-
-
-def _deferral(rules: Rules) -> Deferral | None:
-    from mccpo.serve.policy import Deferral
-
-    if rules.defer is None and rules.defer_below is not None:
-        raise InputError("--defer-below is given without --defer", fix="add --defer teacher or --defer probe")
-    if rules.defer is None:
-        return None
-    return Deferral(rules.defer) if rules.defer_below is None else Deferral(rules.defer, rules.defer_below)
-
-
-def _settings(
-    keys: KeyFile, rate: float, run: Path, rules: Rules, deferral: Deferral | None, anchoring: Anchoring
-) -> Settings:
+def _settings(keys: KeyFile, rate: float, run: Path, rules: Rules, served: Served, anchoring: Anchoring) -> Settings:
     from mccpo.serve.api import Settings
     from mccpo.serve.monitor import BOUNDS
     from mccpo.serve.record import Signer
@@ -310,15 +210,15 @@ def _settings(
         raise InputError(f"--bound has {unknown[0]!r}", fix=f"choose from {', '.join(BOUNDS)}")
     if negative := [name for name, bound in bounds.items() if bound < 0]:
         raise InputError(f"--bound has {negative[0]}={bounds[negative[0]]:g}", fix="give a bound of at least 0")
-    rate = _above_0("--rate", rate)
+    rate = above_0("--rate", rate)
     return Settings(
         keys=keys,
         rate=rate,
         burst=max(1, int(2 * rate)),
         runs=run.resolve().parent,
-        ready=rules.ready,
-        deferral=deferral,
-        anchor_seconds=_above_0("--anchor-every", anchoring.anchor_every),
+        ready=served.ready,
+        deferral=served.deferral,
+        anchor_seconds=above_0("--anchor-every", anchoring.anchor_every),
         anchor_file=check_anchor_file(anchoring.anchor_file),
         signer=None if anchoring.sign is None else Signer.read(anchoring.sign),
         bounds={**BOUNDS, **bounds},
@@ -362,13 +262,3 @@ def check_installed() -> None:
     ):
         if find_spec(name) is None:
             raise InputError(f"{name} is not installed", fix="install mccpo[serve]")
-
-
-def _above_0(flag: str, value: float) -> float:
-    if not 0 < value < float("inf"):
-        raise InputError(f"{flag} is {value}", fix="give a number above 0")
-    return value
-
-
-def _days(flag: str, value: float | None) -> float | None:
-    return None if value is None else _above_0(flag, value) * 86_400

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.observed import enough, evenly, first, highest, mastery, over_actions, plain
+from mccpo.methods.rules.observed import enough, evenly, mastery, over_actions, plain
+from mccpo.policy import curriculum_order
 
 
 @register_method(label="Curriculum order")
@@ -36,5 +36,4 @@ class CurriculumOrder(Policy):
         del memory
         K = over_actions(env, mastery(env, obs))
         lessons = obs.action_mask & plain(env)[:, None]
-        new = lessons & (over_actions(env, enough(env)) > K)
-        return evenly(first(jnp.where(new.any(axis=0), new, highest(-K, lessons))))
+        return evenly(curriculum_order(K, over_actions(env, enough(env)), lessons))

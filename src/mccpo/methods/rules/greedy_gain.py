@@ -9,8 +9,9 @@ from jaxtyping import Array, Float
 from mccpo.env import Environment, Observation
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.assumed import expected_gain
-from mccpo.methods.rules.observed import concept_of, evenly, highest, mastery, steps_taken
+from mccpo.methods.rules.assumed import rates
+from mccpo.methods.rules.observed import concept_of, evenly, mastery, over_actions, steps_taken
+from mccpo.policy import greedy_gain
 
 
 @register_method(label="Greedy gain")
@@ -36,6 +37,7 @@ class GreedyGain(Policy):
 
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
         del memory
-        gain = expected_gain(env, mastery(env, obs), steps_taken(env, obs))
+        K = mastery(env, obs)
+        rate = rates(env, K, steps_taken(env, obs))
         teaches = concept_of(env)[:, None] >= 0
-        return evenly(highest(gain, obs.action_mask & teaches))
+        return evenly(greedy_gain(rate, over_actions(env, K), obs.action_mask & teaches))

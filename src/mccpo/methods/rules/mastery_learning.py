@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mccpo.env import Environment, Observation
 from mccpo.methods.episodes import Policy
 from mccpo.methods.registry import register_method
-from mccpo.methods.rules.observed import enough, evenly, highest, mastery, over_actions, plain
+from mccpo.methods.rules.observed import enough, evenly, mastery, over_actions, plain
+from mccpo.policy import MASTERED, mastery_learning
 
 
 @register_method(label="Mastery learning")
@@ -34,12 +34,10 @@ class MasteryLearning(Policy):
     """
 
     name: ClassVar[str] = "mastery-learning"
-    mastered: float = 0.95
+    mastered: float = MASTERED
 
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
         del memory
         K = over_actions(env, mastery(env, obs))
         lessons = obs.action_mask & plain(env)[:, None]
-        mastered = jnp.maximum(self.mastered, over_actions(env, enough(env)))  # a gate may ask for more
-        missing = lessons & (mastered > K)
-        return evenly(jnp.where(missing.any(axis=0), highest(-K, missing), lessons))
+        return evenly(mastery_learning(K, over_actions(env, enough(env)), lessons, self.mastered))

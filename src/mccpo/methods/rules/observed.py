@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from mccpo.env import BinaryMastery, Environment, Observation, Tutoring
 from mccpo.errors import DoesNotApply
 from mccpo.methods.episodes import Moment
-from mccpo.policy import PRACTICE, Activity, offered
+from mccpo.policy import Activity, nearest_to_practice, offered
 
 Taught: TypeAlias = BinaryMastery | Tutoring[Any]
 """Environments in which concepts of a curriculum are taught, at whatever grain mastery comes."""
@@ -44,9 +44,7 @@ def concept_of(env: Environment[Any]) -> Int[np.ndarray, " actions"]:
 
 def plain(env: Environment[Any]) -> Bool[np.ndarray, " actions"]:
     """One action for each concept: the activity nearest to plain practice, by its gain."""
-    off = [abs(activity.gain - PRACTICE.gain) for activity in activities_of(env)]
-    nearest = np.arange(len(off)) == np.argmin(off)
-    lessons = np.tile(nearest, len(taught_in(env).curriculum))
+    lessons = np.tile(nearest_to_practice(activities_of(env)), len(taught_in(env).curriculum))
     return np.pad(lessons, (0, env.num_actions - len(lessons)))
 
 
@@ -89,16 +87,3 @@ def evenly(chosen: Bool[Array, "actions episodes"]) -> Float[Array, "actions+1 e
     """The same chance for every chosen action, and none for the no-op."""
     weights = chosen.astype(jnp.float32)
     return jnp.pad(weights / weights.sum(axis=0), ((0, 1), (0, 0)))
-
-
-def highest(
-    score: Float[Array, "actions episodes"], among: Bool[Array, "actions episodes"]
-) -> Bool[Array, "actions episodes"]:
-    """Those of the best score among some, more than one where they are equal."""
-    held = jnp.where(among, score, -jnp.inf)
-    return among & (held == held.max(axis=0))
-
-
-def first(among: Bool[Array, "actions episodes"]) -> Bool[Array, "actions episodes"]:
-    """The first of some, in the order of the actions."""
-    return among & (jnp.cumsum(among, axis=0) == 1)

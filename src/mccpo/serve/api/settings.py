@@ -9,6 +9,7 @@ from pathlib import Path
 from mccpo.serve.access.keys import KeyFile
 from mccpo.serve.monitor.monitor import BOUNDS
 from mccpo.serve.policy.deferral import Deferral
+from mccpo.serve.policy.release import Ready
 from mccpo.serve.record.anchors import Signer
 
 
@@ -40,7 +41,7 @@ class Settings:
     most_bytes: int = 256 * 1024
     body_seconds: float = 8.0
     runs: Path | None = None
-    ready: float | None = None
+    ready: Ready | None = None
     deferral: Deferral | None = None
     anchor_seconds: float = 3600.0
     anchor_file: Path | None = None

@@ -3,7 +3,17 @@
 from mccpo.serve.policy.decision import decide
 from mccpo.serve.policy.deferral import Deferral, DeferTo
 from mccpo.serve.policy.learner_state import initial_state
-from mccpo.serve.policy.release import Release, load_release
+from mccpo.serve.policy.release import Ready, Release, load_release
 from mccpo.serve.policy.releases import Releases, gate_text
 
-__all__ = ["DeferTo", "Deferral", "Release", "Releases", "decide", "gate_text", "initial_state", "load_release"]
+__all__ = [
+    "DeferTo",
+    "Deferral",
+    "Ready",
+    "Release",
+    "Releases",
+    "decide",
+    "gate_text",
+    "initial_state",
+    "load_release",
+]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -22,12 +22,13 @@ from mccpo.curriculum import Curriculum, render_json
 from mccpo.errors import InputError
 from mccpo.files import canonical_json, read_json, sha256_json
 from mccpo.mastery import BKT
-from mccpo.policy import Activity, Costs, Filter, PolicyNetwork, Prices
+from mccpo.policy import Activity, Costs, Filter, Prices
 from mccpo.runs import PolicyFile, StoredPolicies, naming, network_from_json, read_policy_file
 from mccpo.serve.policy.deferral import Deferral, read_deferral
 from mccpo.serve.policy.gate import Opening
 from mccpo.serve.policy.network import ServedNetwork, served_network
 from mccpo.serve.policy.parameters import Tutor, read_tutor
+from mccpo.serve.policy.rule import ServedRule, served_rule
 
 FORMAT = "mccpo-release/1"
 _AGAIN = "train it again, or serve another run"
@@ -38,6 +39,10 @@ _RULES: dict[str, Filter] = {
     "renormalise": "renormalise",
     "environment": "renormalise",
 }
+
+
+Ready: TypeAlias = float | Literal["theta"]
+"""What is to open the gate: the least chance that a learner is ready, or θ."""
 
 
 class Hashes(NamedTuple):
@@ -55,6 +60,7 @@ class Release:
     - `version`: the first 16 hexadecimal digits of a hash over everything below, so that no two versions share it.
     - `tutor`: the curriculum, θ, the horizon, the activities, and the other numbers of the environment it learnt in.
     - `learner`: the model that updates mastery, one entry a concept.
+    - `network`: what chooses: a network, or a rule in its place.
     - `masked`, `rule`: whether the policy is confined to the ready set, and the filter it is executed through.
     - `budgets`, `floors`: those it was trained under, by cost and by name.
     - `description`, `weights`: what `build_release` takes.
@@ -66,7 +72,7 @@ class Release:
     method: str
     seed: int
     tutor: Tutor
-    network: ServedNetwork
+    network: ServedNetwork | ServedRule
     masked: bool
     rule: Filter
     budgets: Mapping[str, float]
@@ -155,18 +161,18 @@ def load_release(
     part: str | None = None,
     method: str | None = None,
     seed: int = 0,
-    ready: float | None = None,
+    ready: Ready | None = None,
     deferral: Deferral | None = None,
 ) -> Release:
     """Reads one policy of a finished run: of a part (needed where there are several), a method and a seed.
 
-    `ready` is the least chance that a learner is ready at which this release opens its gate, whatever it was in
-    training. `deferral` says what is done with choices that only just pass it.
+    `ready` is what opens the gate of this release, whatever it was in training.
+    `deferral` says what is done with choices that only just pass it.
     """
     manifest = run / "manifest.json"
     if manifest.exists() and read_json(manifest, fix=_AGAIN).get("finished") is not True:
         raise InputError(f"{run} is not finished", fix="finish it with --resume")
-    missing = "name the folder of a finished run of a neural learner, such as of tutor-15"
+    missing = "name the folder of a finished run of a tutor, such as tutor-15"
     file = read_policy_file(run, missing=missing, fix=_AGAIN)
     with naming(file.path):
         stored = _chosen(file, part, method)
@@ -176,15 +182,13 @@ def load_release(
         return build_release(_description(stored, seed, ready, deferral), weights)
 
 
-def _description(stored: StoredPolicies, seed: int, ready: float | None, deferral: Deferral | None) -> str:
+def _description(stored: StoredPolicies, seed: int, ready: Ready | None, deferral: Deferral | None) -> str:
     """All that a policy is but its weights, as the one text that is hashed."""
-    if stored.network is None:
-        raise InputError(f"{stored.method_name} is a rule, which is not served", fix="name a method that is trained")
     about = stored.part_json()
     parts = ("environment", "parameters", "actions", "budgets", "floors")
     content: dict[str, Any] = {key: about[key] for key in parts if key in about}
-    if ready is not None:
-        content["parameters"] = {**content["parameters"], "confidence": ready}
+    if ready is not None and (ready != "theta" or content["parameters"].get("confidence") is not None):
+        content["parameters"] = {**content["parameters"], "confidence": None if ready == "theta" else ready}
     if deferral is not None:
         content["deferral"] = asdict(deferral)
     own = {"network": stored.network, "format": FORMAT, "part": stored.part, "method": stored.method, "seed": seed}
@@ -211,9 +215,8 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
     if not isinstance(method["masked"], bool) or method["filter"] not in _RULES:
         raise InputError(f"the method {method['name']!r} is not one that can be executed", fix=_AGAIN)
     network = content["network"]
-    shape = network_from_json(network)
-    parameters = np.frombuffer(weights, "<f4")
-    _check_policy(tutor, content, shape, parameters)
+    _check_actions(tutor, content)
+    choosing = served_rule(method["name"], tutor) if network is None else _network(tutor, content, weights)
     policy = {"network": network, "method": method, "actions": content["actions"]}
     return Release(
         version=version,
@@ -221,8 +224,8 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
         method=method["name"],
         seed=content["seed"],
         tutor=tutor,
-        network=served_network(shape, parameters),
-        masked=method["masked"],
+        network=choosing,
+        masked=method["masked"] or network is None,
         rule=_RULES[method["filter"]],
         budgets=_in_tutors_units(_budgets(content["budgets"]), content["parameters"]),
         sha256=Hashes(
@@ -237,23 +240,27 @@ def _release(version: str, content: dict[str, Any], description: str, weights: b
     )
 
 
-def _check_policy(
-    tutor: Tutor, content: Mapping[str, Any], network: PolicyNetwork, parameters: Float[np.ndarray, " parameters"]
-) -> None:
-    """Refuses a policy that does not fit its environment, that remembers, or whose weights are no numbers."""
+def _check_actions(tutor: Tutor, content: Mapping[str, Any]) -> None:
+    """Refuses a policy of other actions than its environment's."""
+    if list(tutor.action_names) != content["actions"]:
+        raise InputError("its actions are others than those of its curriculum and activities", fix=_AGAIN)
+
+
+def _network(tutor: Tutor, content: Mapping[str, Any], weights: bytes) -> ServedNetwork:
+    """The network of a policy; refused where it does not fit, where it remembers, or its weights are no numbers."""
+    network, parameters = network_from_json(content["network"]), np.frombuffer(weights, "<f4")
     if network.remembers:
         raise InputError(
             f"a policy of '{content['method']['name']}' remembers a learner's episode, which the service does not keep",
             fix="serve a policy of another method, such as mc-cpo",
         )
-    if list(tutor.action_names) != content["actions"]:
-        raise InputError("its actions are others than those of its curriculum and activities", fix=_AGAIN)
     if (network.features, network.actions) != (tutor.layout.size, len(tutor.action_names)):
         raise InputError("its network does not fit its curriculum and activities", fix=_AGAIN)
     if len(parameters) != network.size:
         raise InputError("its weights do not fit its network", fix=_AGAIN)
     if not np.isfinite(parameters).all():
         raise InputError("its weights are not finite numbers", fix=_AGAIN)
+    return served_network(network, parameters)
 
 
 def _chosen(file: PolicyFile, part: str | None, method: str | None) -> StoredPolicies:

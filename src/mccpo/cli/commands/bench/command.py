@@ -18,7 +18,8 @@ PartsFlag = Annotated[
     str | None,
     Parameter(
         help="Parts joined by commas. Of the neural bench, all by default: speed, best, roofline, start, memory, "
-        "growth. Of the serve bench, load by default: load, disturbed, processes."
+        "growth. Of the serve bench, load by default: load, disturbed, processes, "
+        "restart."
     ),
 ]
 RowsFlag = Annotated[

@@ -12,7 +12,7 @@ from mccpo.cli.commands.small_policy import train_small
 from mccpo.cli.console.output import emit, note
 from mccpo.errors import GateFailed, InputError
 
-PARTS = ("load", "disturbed", "processes")
+PARTS = ("load", "disturbed", "processes", "restart")
 
 
 def bench_serve(learners: int | None, parts: list[str], against: Path | None, *, as_json: bool) -> None:
@@ -28,7 +28,7 @@ def bench_serve(learners: int | None, parts: list[str], against: Path | None, *,
             found |= _measured(part, run, learners, against)
     emit(found, as_json=as_json, text=lambda: "\n".join(_all_lines(found)))
     missed = [f"{name}: {words}" for name, one in found.get("databases", {}).items() for words in one.get("missed", ())]
-    missed += found.get("disturbed", {}).get("missed", [])
+    missed += [*found.get("disturbed", {}).get("missed", []), *found.get("restart", {}).get("missed", [])]
     killed = found.get("processes")
     if killed is not None and (killed["kills"]["lost"] or killed["verified"]["wrong"]):
         missed.append(f"{killed['kills']['lost']} outcomes were lost; the record: {killed['verified']['wrong']}")
@@ -37,10 +37,18 @@ def bench_serve(learners: int | None, parts: list[str], against: Path | None, *,
 
 
 def _measured(part: str, run: Path, learners: int | None, against: Path | None) -> dict[str, Any]:
-    from mccpo.bench.serve import LEARNERS, measure, measure_disturbances, measure_processes
+    from mccpo.bench.serve import (
+        LEARNERS,
+        measure,
+        measure_disturbances,
+        measure_large_record,
+        measure_processes,
+    )
 
     if part == "disturbed":
         return {"disturbed": measure_disturbances(run, note, **({} if learners is None else {"learners": learners}))}
+    if part == "restart":
+        return {"restart": measure_large_record(run, note, **({} if learners is None else {"learners": learners}))}
     if part == "processes":
         return {"processes": measure_processes(run, note)}
     more = {} if against is None else {"against": against}
@@ -60,6 +68,8 @@ def _all_lines(found: dict[str, Any]) -> Iterator[str]:
             f"  p99 with open monitors {one['monitor_p99']:.2f} times that without; beside health checks "
             f"{one['readyz_throughput']:.2f} of the throughput"
         )
+    if "restart" in found:
+        yield from _restart(found["restart"])
     if "processes" in found:
         one = found["processes"]
         for count, speed in one["requests_per_second"].items():
@@ -70,6 +80,26 @@ def _all_lines(found: dict[str, Any]) -> Iterator[str]:
             f"{kills['kills']} SIGKILLs: {kills['acknowledged']:,} outcomes acknowledged, {kills['lost']} lost; "
             f"{verified['events']:,} events by {verified['releases']} release(s), {holds}"
         )
+
+
+def _restart(found: dict[str, Any]) -> Iterator[str]:
+    for name, one in found["databases"].items():
+        if "missing" in one:
+            yield f"{name} is not measured: {one['missing']}"
+            continue
+        yield f"{name}, with {found['learners']:,} learners and {one['events']:,} events ({one['megabytes']:.0f} MB):"
+        for page, figures in one["pages"].items():
+            yield f"  {page:<30}p50 {figures['p50_ms']:>6.1f} ms, p99 {figures['p99_ms']:>6.1f} ms"
+        for kind, figures in one["exports"].items():
+            yield (
+                f"  all decisions as {kind:<13}{figures['seconds']:.1f} s, {figures['megabytes']:.0f} MB; p99 of the "
+                f"page of learners meanwhile {figures['others_p99_ms']:.0f} ms"
+            )
+        for start, figures in one["starts"].items():
+            yield (
+                f"  {start:<30}ready in {figures['ready_seconds']:.1f} s, the monitor complete in "
+                f"{figures['monitor_seconds']:.1f} s; {figures['megabytes']:.0f} MB"
+            )
 
 
 def lines(found: dict[str, Any]) -> Iterator[str]:
