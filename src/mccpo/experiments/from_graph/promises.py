@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccpo.experiments.certification.certify import shortfall
+from mccpo.experiments.problem import FREE
 from mccpo.runs.results import Bound, Certificate, Results, Row, Rows
 
 WORDS = {
@@ -70,7 +71,7 @@ def better_rules(rows: Rows, method: str, most_unready: float | None) -> Iterato
     """The rules that meet all that was asked for, readiness too, where the policy does not or returns less."""
     own, kept = rows[method]["return"].mean, meets_all(rows[method], most_unready)
     for name, row in rows.items():
-        if name in (method, "unconstrained") or not meets_all(row, most_unready):
+        if name in (method, FREE) or not meets_all(row, most_unready):
             continue
         if not kept or row["return"].mean > own:
             also = "also meets" if kept else "meets"

@@ -51,8 +51,8 @@ class SearchState(NamedTuple):
     prices: Float[Array, " costs"]
 
 
-class _Pretrained(GradientMethod):
-    """What both methods share: the network, the mask, and the search for prices."""
+class PretrainedNetwork(GradientMethod):
+    """What these methods share: the network, the mask, and the search for prices."""
 
     settings: PPOSettings = PPOSettings()
     shared: bool = eqx.field(static=True, default=True)
@@ -108,7 +108,7 @@ class _Pretrained(GradientMethod):
 
 
 @register_method(label="Pretrained")
-class Pretrained(_Pretrained):
+class Pretrained(PretrainedNetwork):
     """One policy for any curriculum: trained once on drawn problems, told here what counts; nothing is trained.
 
     **Problem:** that of MC-CPO, over the policies that one network is at different prices:
@@ -193,7 +193,7 @@ class TunedState(NamedTuple):
 
 
 @register_method(label="MC-CPO from pretrained", variant=True)
-class TunedMCCPO(_Pretrained):
+class TunedMCCPO(PretrainedNetwork):
     """MC-CPO that starts from the pretrained policy as a search finds it here, and is trained on with small steps.
 
     **Problem:** that of MC-CPO.

@@ -87,9 +87,19 @@ def policy_at(
     env: Environment[Any], budgets: Budgets, parameters: Float[Array, " all"], logs: Float[Array, " weights+1"]
 ) -> Float[Array, " parameters"]:
     """The ordinary parameters of the pretrained policy that is told what counts: see `fold`."""
-    numbers, weights = numbers_of(env), weights_at(env, logs)
-    told = context_of(numbers, weights / weights.sum())
-    return fold(parameters, told, numbers, env, budgets.bound, jnp.exp(jnp.minimum(logs[-1], SHARPEST)))
+    return told(env, budgets, parameters, weights_at(env, logs), jnp.exp(jnp.minimum(logs[-1], SHARPEST)))
+
+
+def told(
+    env: Environment[Any],
+    budgets: Budgets,
+    parameters: Float[Array, " all"],
+    weights: Float[Array, " weights"],
+    sharpness: Float[Array, ""],
+) -> Float[Array, " parameters"]:
+    """The same by the weights themselves, of any sum, and by the sharpness."""
+    numbers = numbers_of(env)
+    return fold(parameters, context_of(numbers, weights / weights.sum()), numbers, env, budgets.bound, sharpness)
 
 
 def prices_at(env: Environment[Any], budgets: Budgets, logs: Float[Array, " weights+1"]) -> Float[Array, " costs"]:

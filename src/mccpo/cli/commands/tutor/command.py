@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -74,10 +74,11 @@ class Asked:
 
     def training(self, out: Path | None, *, resume: bool, json: bool) -> Training:
         """The same as the flags of every command that trains: one policy, beside the rules that it is compared with."""
+        from mccpo.experiments import FREE
         from mccpo.experiments.from_graph import RULES, STEPS
 
         return Training(
-            methods=",".join(dict.fromkeys(("unconstrained", self.chosen, *RULES))),
+            methods=",".join(dict.fromkeys((FREE, self.chosen, *RULES))),
             seeds=1,
             steps=STEPS if self.steps is None else self.steps,
             kappa=self.kappa,
@@ -139,7 +140,7 @@ def tutor(
     begun = time.monotonic()
     stated = read_graph(graph)
     flags = asked.training(out, resume=resume, json=json)
-    options = flags.options(floors=asked.floors)
+    options = replace(flags.options(floors=asked.floors), anchors="pretrained")
     if len(options.levels) > 1:
         raise InputError("a tutor has one level of floors and budgets", fix="run `mccpo compare` for several")
     _check(asked, options)
