@@ -19,7 +19,7 @@ from cyclopts import Parameter
 from mccpo.cli.commands.keys import DATABASE
 from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, record_store
 from mccpo.cli.commands.small_policy import train_small
-from mccpo.cli.commands.tutor.serving import tutor_of_graph
+from mccpo.cli.commands.tutor.serving import method_of, tutor_of_graph
 from mccpo.cli.console.interrupt import ending
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, number, parse_pairs
 from mccpo.errors import InputError
@@ -138,7 +138,7 @@ def serve(
         from mccpo.serve.policy import gate_text, load_release
 
         _check_host(host, key_file)
-        deferral = _deferral(rules)
+        deferral, method = _deferral(rules), method or method_of(folder)
         if rules.ready is not None:
             trained = load_release(folder, part=part, method=method, seed=seed).opening.confidence
             _check_ready(rules.ready, trained)

@@ -154,8 +154,8 @@ def finding(settings: Sequence[Setting]) -> str:
     missed = ", ".join(setting.name for setting, row in rows if row["satisfaction_strict"].mean < 1)
     return (
         f"All that was asked for is met in {len(met)} of {len(rows)} settings, and in {len(above)} of these no "
-        f"rule and no mixture of rules that meets it returns more. At most {unready:.1%} of lessons are unready in truth. "
-        f"Missed: {missed or 'none'}."
+        f"rule and no mixture of rules that meets it returns more. At most {unready:.1%} of lessons are unready in "
+        f"truth. Missed: {missed or 'none'}."
     )
 
 

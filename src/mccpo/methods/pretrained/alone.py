@@ -91,7 +91,7 @@ class PretrainedEngagement(PretrainedNetwork):
 def policies_alone(env: Environment[Any], seed: int) -> tuple[NetworkPolicies, NetworkPolicies]:
     """The policy that is told that engagement alone counts, and the one that is told that learning does."""
     method = PretrainedEngagement()
-    found = _played(as_arrays(env), method, jax.random.key(seed))
+    found = _played(as_arrays(env), method, budgets_of(env, {}), jax.random.key(seed))
     engaging, teaching = (NetworkPolicies(method, np.asarray(one)[None]) for one in found)
     return engaging, teaching
 
@@ -115,6 +115,6 @@ def best_alone(
 
 @eqx.filter_jit
 def _played(
-    env: Environment[Any], method: PretrainedNetwork, key: PRNGKeyArray
+    env: Environment[Any], method: PretrainedNetwork, budgets: Budgets, key: PRNGKeyArray
 ) -> tuple[Float[Array, " parameters"], Float[Array, " parameters"]]:
-    return best_alone(env, method, budgets_of(env, {}), key)
+    return best_alone(env, method, budgets, key)
