@@ -7,6 +7,7 @@ the best of a policy that is trained for nothing else and of the rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mccpo.env import Constraints, Environment
@@ -80,14 +81,15 @@ def pretrained_anchors(
     """
     told = session.telling(Stage(f"{env.name} anchors", 1, 4 * EVALUATION_EPISODES * env.horizon))
     told(0)
-    engaging, teaching = policies_alone(env, seed)
-    played = engaging.play(env, episodes=EVALUATION_EPISODES, seed=seed)
-    unconstrained, taught = values_of(env, played, 0), []
-    if any(floor.name != "engagement" for floor in floors):
-        most = teaching.play(env, episodes=EVALUATION_EPISODES, seed=seed)
-        taught = [values_of(env, most, 0), *_rules(env, QUICK_RULES, seed)]
+    names = QUICK_RULES if any(floor.name != "engagement" for floor in floors) else ()
+    with ThreadPoolExecutor(1) as beside:  # rules are played while the policies are compiled
+        rules = beside.submit(_rules, env, names, seed)
+        engaging, teaching = policies_alone(env, seed)
+        played = engaging.play(env, episodes=EVALUATION_EPISODES, seed=seed)
+        taught = [values_of(env, teaching.play(env, episodes=EVALUATION_EPISODES, seed=seed), 0)] if names else []
+        taught += rules.result()
     told(1)
-    return engaging, played, _most(floors, unconstrained, taught)
+    return engaging, played, _most(floors, values_of(env, played, 0), taught)
 
 
 def _most(floors: tuple[Floor, ...], unconstrained: Values, teaching: Sequence[Values]) -> dict[str, float]:

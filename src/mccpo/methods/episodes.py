@@ -24,6 +24,8 @@ from mccpo.policy import Memory, masked_softmax, sample
 
 EVALUATION_EPISODES = 2000
 """By which tables judge a policy that cannot be judged exactly."""
+CACHED = 2**20
+"""Numbers of a layer up to which activations stay in the cache."""
 SEEN_AT_ONCE = 2**22
 """Numbers that are seen of all learners of a block of episodes: 4,000 learners of 250 concepts make one."""
 
@@ -31,6 +33,17 @@ SEEN_AT_ONCE = 2**22
 def evaluation_episodes(env: Environment[Any]) -> float:
     """By how many episodes tables judge a policy; in a finite environment exactly, as by all that there can be."""
     return math.inf if isinstance(env.unwrapped, FiniteEnvironment) else EVALUATION_EPISODES
+
+
+def pieces_of(widest: int, learners: int) -> int:
+    """Into how many parts learners are cut for a network whose widest layer has so many numbers for each of them.
+
+    It is one where all of them fit, and otherwise as many as are needed for parts of a half or less of what would fit.
+    """
+    if widest * learners <= CACHED:
+        return 1
+    divisors = (pieces for pieces in range(2, learners + 1) if learners % pieces == 0)
+    return next((pieces for pieces in divisors if 2 * widest * learners <= pieces * CACHED), learners)
 
 
 class Moment(NamedTuple):
@@ -107,9 +120,18 @@ class NetworkPolicy(Policy):
 
     def probabilities(self, env: Environment[Any], memory: Any, obs: Observation) -> Float[Array, "actions+1 episodes"]:
         mask = obs.action_mask | ~self.method.masked
-        logits, _, _ = self.network.step(self.parameters, memory, self._seen(obs))
+        logits = self._logits(memory, self._seen(obs))
         probs = masked_softmax(logits, mask, axis=0).probs
         return execute(self.method, probs.T, obs.action_mask.T, jnp.asarray(env.hack)).T
+
+    def _logits(self, memory: Memory, seen: Float[Array, "features episodes"]) -> Float[Array, "actions episodes"]:
+        """What the network says of all learners: of many, part after part, so that activations stay in the cache."""
+        pieces = 1 if self.network.remembers else pieces_of(self.network.widest, seen.shape[-1])
+        if pieces == 1:
+            return self.network.step(self.parameters, memory, seen)[0]
+        parts = jnp.moveaxis(seen.reshape(len(seen), pieces, -1), 1, 0)
+        said = jax.lax.map(lambda part: self.network.apply(self.parameters, part)[0], parts)
+        return jnp.moveaxis(said, 0, 1).reshape(said.shape[1], -1)
 
     def remember(self, env: Environment[Any], memory: Memory, moment: Moment) -> Memory:
         del env

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from mccpo.curriculum import Curriculum
-from mccpo.env import Constraints, Environment, make
+from mccpo.env import Constraints, Environment, Tutoring, make
 from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.experiments import measuring
@@ -111,7 +111,9 @@ def _levels(
     name: str, problem: Problem, judge: Environment[Any] | None, methods: tuple[str, ...], session: Session
 ) -> Iterator[Setting]:
     """The rows of a case at every floor and at every κ."""
-    asked = [(f"learning={share:g}", replace(problem, floors=(Floor("learning", share),)), None) for share in FLOORS]
+    asked: list[tuple[str, Problem, float | None]] = [
+        (f"learning={share:g}", replace(problem, floors=(Floor("learning", share),)), None) for share in FLOORS
+    ]
     asked += [(f"κ={kappa:g}", replace(problem, floors=()), kappa) for kappa in KAPPAS]
     for level, posed, kappa in asked:
         held, label = posed.constraints(kappa), f"{name}, {level}"
@@ -226,8 +228,9 @@ def _hubs(random: np.random.Generator, size: int) -> Curriculum:
 
 
 def _random(random: np.random.Generator, size: int) -> Curriculum:
-    curriculum: Curriculum = make("tutor-15", concepts=size, curriculum_seed=int(random.integers(2**31))).curriculum
-    return curriculum
+    env = make("tutor-15", concepts=size, curriculum_seed=int(random.integers(2**31)))
+    assert isinstance(env, Tutoring)
+    return env.curriculum
 
 
 SHAPES = (_strands, _tree, _layers, _hubs, _random)

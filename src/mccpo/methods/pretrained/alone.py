@@ -29,7 +29,7 @@ from mccpo.methods.pretrained.weights import pretrained_parameters
 from mccpo.methods.registry import register_method
 
 SHARPNESSES = (1.5, 3.0, 8.0)
-EPISODES = 512  # of a hundred steps, that each is played for
+EPISODES = 256  # of a hundred steps, that each is played for
 ENGAGEMENT, LEARNING = 0, WEIGHTS - 1
 """The places of the weights that may count alone."""
 

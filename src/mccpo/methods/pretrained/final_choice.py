@@ -24,7 +24,7 @@ from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.selection import score_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
-from mccpo.methods.pretrained.price_search import asked, policy_at
+from mccpo.methods.pretrained.price_search import asked, policy_at, side_by_side
 
 BLUNT = -30.0  # the logarithm of a sharpness of nothing
 STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
@@ -33,7 +33,6 @@ STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
 WIDTHS = (1.2, 0.3)  # of the grids
 FINALISTS, COPIES, ROUNDS = 4, 4, 4  # of those who are played longest: so many batches of episodes, in so many rounds
 CANDIDATES = FINALISTS * COPIES
-AT_ONCE = 4  # candidates that are played side by side
 
 
 def final_logs(
@@ -55,6 +54,7 @@ def final_logs(
     later, one = evaluation_episodes(env), jnp.ones(())
     # The margin of the final choice, in the larger standard errors of a grid's fewer episodes.
     margin = caution * error_of(one, batch * COPIES * ROUNDS, later) / error_of(one, batch, later)
+    at_once = side_by_side(network, CANDIDATES, batch)
     moves = jnp.asarray(asked(env, budgets), jnp.float32)
 
     def play(candidate: tuple[Float[Array, " weights+1"], PRNGKeyArray]) -> Episodes:
@@ -68,7 +68,7 @@ def final_logs(
     def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
         at, own = now
         copy = jnp.where(at < len(WIDTHS), 0, jnp.arange(CANDIDATES) % COPIES)
-        seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=AT_ONCE)
+        seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=at_once)
         scores = jax.vmap(lambda episodes: score(episodes, margin))(seen)
         order = jnp.argsort(-scores.at[0].set(-jnp.inf))  # the policy of sharpness 0 is a finalist in any case
         among = jnp.append(order[: FINALISTS - 1], 0)

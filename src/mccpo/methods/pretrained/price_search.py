@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
+from mccpo.methods.episodes import CACHED, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.selection import score_of
@@ -132,7 +132,7 @@ def advance(
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
         return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = jax.vmap(play)(logs)
+    seen = jax.lax.map(play, logs, batch_size=side_by_side(network, CANDIDATES, as_long(env, EPISODES)))
     later = evaluation_episodes(env)
 
     def score(one: Episodes) -> Float[Array, ""]:
@@ -143,6 +143,12 @@ def advance(
     kept, closer = Search(logs[best], jnp.full_like(search.spread, NEAR)), moved(search, logs, scores)
     found = jax.tree.map(lambda one, other: jnp.where(looks, one, other), kept, closer)
     return found, Generation(logs[best], jax.tree.map(lambda leaf: leaf[best], seen))
+
+
+def side_by_side(network: Network, candidates: int, episodes: int) -> int:
+    """How many candidates are played at once: all of them where their activations stay in the cache."""
+    fit = CACHED // (2 * network.widest * episodes)
+    return next(many for many in range(candidates, 0, -1) if candidates % many == 0 and many <= max(fit, 1))
 
 
 def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates weights+1"]:
