@@ -1,6 +1,9 @@
 """Learners of whom there are no logs: the prior, the caution that it asks of the gate, and the environments."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -11,11 +14,13 @@ from mccpo.curriculum import Curriculum, trusted
 from mccpo.env import ONE_MODEL, PreparedTutor, describe_environment, make, rebuild_environment
 from mccpo.experiments.from_graph import STATED, fit_prior, learners_of_prior, rehearsal
 from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, cautions
-from mccpo.experiments.from_graph.prior import BOUNDS, PARAMETERS, Engaged, prior_of
+from mccpo.experiments.from_graph.prior import BOUNDS, PARAMETERS, Engaged, LearnerPrior, prior_of
 from mccpo.logs import ReadOptions, load
 from mccpo.mastery import BKT
 from mccpo.mastery.tables import responses_of
 
+COMPILED_QUICKLY = ("XLA_FLAGS", "JAX_DISABLE_MOST_OPTIMIZATIONS")
+"""What the tests set for jax in their own process."""
 CHAIN = Curriculum.from_edges([("a", "b"), ("b", "c"), ("x", "c")])
 
 
@@ -148,21 +153,36 @@ SOURCES = {
 }
 
 
-@pytest.mark.slow
-def test_the_stated_prior_is_what_six_public_logs_say() -> None:
-    data = Path(os.environ.get("MCCPO_DATA", ""))
-    if not os.environ.get("MCCPO_DATA"):
-        pytest.skip("MCCPO_DATA names no folder of real data")
+def fitted_again(data: Path) -> LearnerPrior:
+    """The prior of the six logs."""
     responses = {}
     for name, (file, columns) in SOURCES.items():
         mapping = dict(zip(("learner", "concept", "order"), columns.split(","), strict=False)) | {"correct": "correct"}
         own = name == "assistments-2009"
         logs = load(data / file, name) if own else load(data / file, "table", ReadOptions(mapping=mapping))
         responses[name] = responses_of(logs.table)
-    found = fit_prior(responses)
-    assert found.sources == STATED.sources
+    return fit_prior(responses)
+
+
+@pytest.mark.slow
+def test_the_stated_prior_is_what_six_public_logs_say() -> None:
+    if not os.environ.get("MCCPO_DATA"):
+        pytest.skip("MCCPO_DATA names no folder of real data")
+    # Programs of these tests are compiled with fewer optimisations, and round otherwise, so that the fit stops
+    # elsewhere: the centre of `learn` is then -1.862. So the prior is fitted in a process that compiles as users' do.
+    plain = {name: value for name, value in os.environ.items() if name not in COMPILED_QUICKLY}
+    code = f"""if True:
+        import dataclasses, json, pathlib
+        from {__name__} import fitted_again
+        found = fitted_again(pathlib.Path({os.environ["MCCPO_DATA"]!r}))
+        print(json.dumps(dataclasses.asdict(found)))
+    """
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], env=plain, cwd=root, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert tuple(found["sources"]) == STATED.sources
     for field in ("centre", "between", "within", "engaged"):
-        np.testing.assert_allclose(getattr(found, field), getattr(STATED, field), atol=0.002)
+        np.testing.assert_allclose(found[field], getattr(STATED, field), atol=0.002)
 
 
 def test_floors_are_to_hold_on_average_over_the_platforms_of_a_prior() -> None:

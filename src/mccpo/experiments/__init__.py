@@ -5,7 +5,7 @@ from mccpo.experiments.asked.floors import Floor, most_of_floor, parse_floor, pa
 from mccpo.experiments.certification import PREPARED, Judges, certificates, certify, judges_of
 from mccpo.experiments.options import Options, Session, Stage, describe
 from mccpo.experiments.prepare import environments as _from_data  # noqa: F401 - registers those made from real data
-from mccpo.experiments.problem import BudgetedProblem, Problem, pose, pose_finite
+from mccpo.experiments.problem import FREE, BudgetedProblem, Problem, pose, pose_finite
 from mccpo.experiments.saved_policies import Policies, load_policies, read_policies, write_policies
 from mccpo.experiments.table import Produced
 from mccpo.experiments.tables import TABLES, TableEntry, register_table
@@ -22,6 +22,7 @@ from mccpo.experiments.paper import shaping  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import noise  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import coverage  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import wrong_edges  # noqa: F401  # isort: skip
+from mccpo.experiments.paper.held_out import HELD_OUT  # isort: skip
 
 GROUPS = {"ablation": tuple(map(ablation.table_of, ablation.STEPS))}
 """Several tables under one name."""
@@ -30,8 +31,10 @@ FROM_LOGS = ("junyi", "xes3g5m", "assistments-2009", "junyi-2015")
 """The tables from logs: see `mccpo.experiments.paper.from_logs`, imported on its own because it needs polars."""
 
 __all__ = [
+    "FREE",
     "FROM_LOGS",
     "GROUPS",
+    "HELD_OUT",
     "PREPARED",
     "TABLES",
     "BudgetedProblem",

@@ -6,7 +6,8 @@ the best of a policy that is trained for nothing else and of the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mccpo.env import Constraints, Environment
@@ -14,7 +15,7 @@ from mccpo.errors import DoesNotApply
 from mccpo.exact import Values
 from mccpo.experiments.anchor_cache import anchor_key, pack, unpack
 from mccpo.experiments.asked.floors import Floor
-from mccpo.experiments.options import Session
+from mccpo.experiments.options import Session, Stage
 from mccpo.experiments.training import curves_of, train_specs
 from mccpo.experiments.worth import mean_worth, values_of
 from mccpo.methods import (
@@ -24,15 +25,19 @@ from mccpo.methods import (
     MethodSpec,
     NeuralPlan,
     NeuralRuns,
+    PolicySet,
     RuleEntry,
     RulePolicies,
     evaluate_neural,
+    policies_alone,
+    side_by_side,
 )
 
 MOST_TEACHING = MethodSpec("most-teaching", masked=True, shared=True)
 """The method of the second anchor: the mask, the shared network, and learning as the reward."""
 TEACHING_RULES = ("greedy-gain", "mastery-learning", "zpdes", "planning")
 """The rules that may teach more than what was trained."""
+QUICK_RULES = TEACHING_RULES[:-1]
 PLANNED_EPISODES = 500  # of the rule that thinks for long before it teaches
 
 
@@ -60,27 +65,53 @@ def reach_of(
 
     Of engagement that is the unconstrained policies' return; of all else, the best of those that teach.
     """
-    reach = {"engagement": unconstrained.ret}
-    if any(floor.name != "engagement" for floor in floors):
-        teaching = list(_teaching(env, plan, session))
-        reach |= {
-            floor.name: max(values.reached(floor.name) for values in teaching)
-            for floor in floors
-            if floor.name != "engagement"
-        }
-    return {floor.name: reach[floor.name] for floor in floors}
-
-
-def _teaching(env: Environment[Any], plan: NeuralPlan, session: Session) -> Iterator[Values]:
-    """What policies that are made to teach are worth, each as a mean over seeds."""
+    if all(floor.name == "engagement" for floor in floors):
+        return {floor.name: unconstrained.ret for floor in floors}
     _, played = train_anchor(env, MOST_TEACHING, Constraints(objective="learning"), plan, session)
-    yield mean_worth(env, played)
-    for name in TEACHING_RULES:
+    return _most(floors, unconstrained, [mean_worth(env, played), *_rules(env, TEACHING_RULES, plan.seed)])
+
+
+def pretrained_anchors(
+    env: Environment[Any], floors: tuple[Floor, ...], seed: int, session: Session
+) -> tuple[PolicySet, Episodes, dict[str, float]]:
+    """The anchors without training: the pretrained policy that is told that one thing alone counts.
+
+    They are the policies for engagement, their episodes (leading axis seeds), and what is known to be reached of what
+    each floor is about: the most of the policy that is told to teach and of the rules, but for the one that plans.
+    """
+    told = session.telling(Stage(f"{env.name} anchors", 1, 4 * EVALUATION_EPISODES * env.horizon))
+    told(0)
+    names = QUICK_RULES if any(floor.name != "engagement" for floor in floors) else ()
+    with ThreadPoolExecutor(1) as beside:  # rules are played while the policies are compiled
+        rules = beside.submit(_rules, env, names, seed)
+        engaging, teaching = policies_alone(env, seed)
+        played = engaging.play(env, episodes=EVALUATION_EPISODES, seed=seed)
+        taught = [values_of(env, teaching.play(env, episodes=EVALUATION_EPISODES, seed=seed), 0)] if names else []
+        taught += rules.result()
+    told(1)
+    return engaging, played, _most(floors, values_of(env, played, 0), taught)
+
+
+def _most(floors: tuple[Floor, ...], unconstrained: Values, teaching: Sequence[Values]) -> dict[str, float]:
+    """The most that is known to be reached of what each floor is about."""
+    return {
+        floor.name: unconstrained.ret
+        if floor.name == "engagement"
+        else max(values.reached(floor.name) for values in teaching)
+        for floor in floors
+    }
+
+
+def _rules(env: Environment[Any], names: Sequence[str], seed: int) -> list[Values]:
+    """What rules that apply are worth."""
+
+    def play(name: str) -> Values | None:
         entry = METHODS[name]
         assert isinstance(entry, RuleEntry)
+        episodes = PLANNED_EPISODES if name == "planning" else EVALUATION_EPISODES
         try:
-            episodes = PLANNED_EPISODES if name == "planning" else EVALUATION_EPISODES
-            played = RulePolicies(entry.build(), 1).play(env, episodes=episodes, seed=plan.seed)
+            return values_of(env, RulePolicies(entry.build(), 1).play(env, episodes=episodes, seed=seed), 0)
         except DoesNotApply:
-            continue
-        yield values_of(env, played, 0)
+            return None
+
+    return [values for values in side_by_side(play, names) if values is not None]

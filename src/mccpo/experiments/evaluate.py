@@ -6,18 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-
 from mccpo.env import Environment, with_gate_of
 from mccpo.errors import InputError
 from mccpo.experiments.asked.elsewhere import budgets_elsewhere, floors_elsewhere
 from mccpo.experiments.finite import tests
-from mccpo.experiments.problem import ANCHOR, worth
+from mccpo.experiments.problem import ANCHOR, FREE
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.table import description
-from mccpo.experiments.worth import evaluated
-from mccpo.methods import EVALUATION_EPISODES, OURS
+from mccpo.experiments.worth import evaluated, mean_values, values_of
+from mccpo.methods import EVALUATION_EPISODES, OURS, PolicySet, method_spec
 from mccpo.runs.results import Results, Setting
 
 NOTE_FRESH = (
@@ -98,19 +95,22 @@ def moved(saved: Policies, env: Environment[Any], others: Sequence[Policies], ep
     unconstrained = unconstrained_of(saved, others)
     if unconstrained is None:
         raise InputError(f"the run keeps no {ANCHOR} policies, which budgets refer to", fix="train it again")
-    anchor = worth(env, unconstrained, episodes=episodes, seed=seed)
+    played = unconstrained.play(env, episodes=episodes, seed=seed)
+    anchor = mean_values([values_of(env, played, policy) for policy in range(unconstrained.seeds)])
     floors = floors_elsewhere(saved, env, anchor, episodes, seed)
     return replace(saved, env=env, anchor=anchor, floors=floors, budgets=budgets_elsewhere(saved, anchor))
 
 
-def unconstrained_of(saved: Policies, others: Sequence[Policies]) -> Float[np.ndarray, "seeds parameters"] | None:
+def unconstrained_of(saved: Policies, others: Sequence[Policies]) -> PolicySet | None:
     """The unconstrained policies that budgets in another environment refer to; None where a run has none.
 
     A part may have them as a row; otherwise they are kept beside it. Runs of earlier versions may have them elsewhere.
     """
-    rows = [other for other in others if other.method.name == ANCHOR and other.env.name == saved.env.name]
-    same = next((row.parameters for row in rows if row.part == saved.part), saved.unconstrained)
-    return rows[0].parameters if same is None and rows else same
+    rows = [other for other in others if other.method.name in (ANCHOR, FREE) and other.env.name == saved.env.name]
+    if saved.unconstrained is not None:
+        rows.append(replace(saved, method=method_spec(ANCHOR), parameters=saved.unconstrained, kappa=None))
+    same = [row for row in rows if row.part == saved.part]
+    return next((row.policies for row in [*same, *rows]), None)
 
 
 def _table(policies: Sequence[Policies], episodes: int, seed: int, note: str, named: str | None = None) -> Results:

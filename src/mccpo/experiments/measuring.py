@@ -23,7 +23,7 @@ from mccpo.experiments.problem import Problem
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.training import Trained
 from mccpo.experiments.worth import evaluated
-from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NetworkPolicies, RulePolicies, side_by_side
 from mccpo.runs.results import Behaviour, Groups, Supplement
 
 WATCHED = 200
@@ -67,9 +67,13 @@ def train(
     kappa: Kappa = None,
 ) -> dict[str, Trained]:
     """Trains methods on a problem by its plan; the unconstrained policies are not trained again."""
-    return training.train(
-        problem.env, methods, constraints, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
+    known = {} if problem.free is None else {problem.free.name: problem.free}
+    names = [method if isinstance(method, str) else method.name for method in methods]
+    rest = [method for method, name in zip(methods, names, strict=True) if name not in known]
+    trained = training.train(
+        problem.env, rest, constraints, problem.training, label, session, unconstrained=problem.runs, kappa=kappa
     )
+    return {name: known[name] if name in known else trained[name] for name in names}
 
 
 def keep(
@@ -108,12 +112,14 @@ def watched(
     seeds = max(method.policies.seeds for method in trained.values())
     steps = seeds * problem.env.horizon
     rows, behaviours, groups = {}, {}, {}
+    if problem.free is not None:  # a graph was brought, and somebody waits: rules are played beside one another
+        side_by_side(lambda method: measured(problem, method, constraints), [*trained.values()])
     told = session.telling(Stage(f"{label}, evaluating", len(trained), steps * EVALUATION_EPISODES))
     told(0)
     for done, (name, method) in enumerate(trained.items(), start=1):
         rows[name] = row(problem, method, constraints)
         told(done)
-    watched_by = trained if isinstance(problem.env, Tutoring) else {}
+    watched_by = _worth_watching(problem, trained)
     told = session.telling(Stage(f"{label}, watching", len(watched_by), steps * WATCHED))
     if watched_by:
         told(0)
@@ -121,6 +127,15 @@ def watched(
         behaviours[name], groups[name] = watch(problem, method)
         told(done)
     return Watched(rows, curves(problem, trained), behaviour=behaviours, groups=groups)
+
+
+def _worth_watching(problem: Problem, trained: Mapping[str, Trained]) -> Mapping[str, Trained]:
+    """Whose policies are watched: those of all methods, or where somebody waits of those alone that are no rules."""
+    if not isinstance(problem.env, Tutoring):
+        return {}
+    if problem.free is None:
+        return trained
+    return {name: method for name, method in trained.items() if not isinstance(method.policies, RulePolicies)}
 
 
 def curves(problem: Problem, trained: Mapping[str, Trained]) -> Curves:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mccpo.curriculum import Curriculum
 from mccpo.env import FiniteEnvironment, Objective
@@ -18,6 +18,9 @@ from mccpo.methods import PAPER_METHODS, Arrays, MisfitError, NeuralPlan, Snapsh
 
 if TYPE_CHECKING:
     from mccpo.experiments.training import Lot
+
+
+Anchors = Literal["trained", "pretrained"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class Options:
 
     `requirements` are budgets and floors in a teacher's words: see `mccpo.experiments.asked.requirements`. `floors` are
     what must be reached at least, and `sweep` are levels of one more floor, each trained for. `objective` is what is
-    made as large as all of them allow.
+    made as large as all of them allow. `anchors` says where the policies come from that shares of budgets and floors
+    refer to: they are trained, or the pretrained policy is told that engagement alone counts, or learning.
     """
 
     methods: tuple[str, ...] = PAPER_METHODS
@@ -60,6 +64,7 @@ class Options:
     floors: tuple[Floor, ...] = ()
     sweep: tuple[Floor, ...] = ()
     objective: Objective = "engagement"
+    anchors: Anchors = "trained"
 
     def __post_init__(self) -> None:
         if not self.methods:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -18,15 +19,18 @@ from mccpo.env import Constraints, Environment, FiniteEnvironment, Objective, Pr
 from mccpo.errors import InputError
 from mccpo.evaluation.policy import metrics_of
 from mccpo.exact import FiniteModel, Infeasible, Optimum, Values, enumerate_model, most, solve
-from mccpo.experiments.anchors import reach_of, train_anchor
+from mccpo.experiments.anchors import pretrained_anchors, reach_of, train_anchor
 from mccpo.experiments.asked.elsewhere import in_one_unit
 from mccpo.experiments.asked.floors import Floor, check_asked
-from mccpo.experiments.options import Options, Session
-from mccpo.experiments.worth import mean_worth
-from mccpo.methods import EVALUATION_EPISODES, NeuralPlan, NeuralRuns, evaluate_neural, method_spec
+from mccpo.experiments.options import Anchors, Options, Session
+from mccpo.experiments.training import Trained
+from mccpo.experiments.worth import mean_worth, values_of
+from mccpo.methods import EVALUATION_EPISODES, MethodSpec, NeuralPlan, NeuralRuns, evaluate_neural, method_spec
 
 ANCHOR = "unconstrained"
 """The method that budgets refer to."""
+FREE = "pretrained-engagement"
+"""The same where nothing is trained for it."""
 DEFAULT_KAPPA = 0.9
 FINITE_KAPPA = 0.5
 """The share of the unconstrained costs where nobody names one; the paper's finite tables have a smaller one."""
@@ -43,6 +47,7 @@ class Problem:
       everything that a table says is relative.
     - `model`: the arrays of a finite environment, by which policies are evaluated exactly.
     - `plan`, `runs`: how the unconstrained policies were trained, and what came of it, where they were.
+    - `free`: the pretrained policies in their place, where nothing is trained for an anchor.
     - `kappa`, `given`: the budgets asked for: the share of the unconstrained costs, and numbers of one's own.
     - `floors`, `objective`: the floors asked for, and what is made as large as they and the budgets allow.
     - `reach`: by the name of a floor, the most that is known to be reached; of learning, by the policy that teaches
@@ -62,6 +67,7 @@ class Problem:
     floors: tuple[Floor, ...] = ()
     objective: Objective = "engagement"
     reach: Mapping[str, float] = field(default_factory=dict)
+    free: Trained | None = None
     _optima: dict[float, Optimum | Infeasible] = field(default_factory=dict, init=False)
 
     @property
@@ -169,8 +175,9 @@ def pose(
     given: Mapping[str, float] | None = None,
     floors: tuple[Floor, ...] = (),
     objective: Objective = "engagement",
+    anchors: Anchors = "trained",
 ) -> Problem:
-    """Poses the problem of an environment: exactly where it is finite, else by training its anchors by a plan."""
+    """Poses the problem of an environment: exactly where it is finite, else with its anchors, trained by a plan."""
     session, test = session or Session(), env if test is None else test
     name = name or env.name
     check_asked(floors, env)
@@ -183,6 +190,8 @@ def pose(
             name, env, test, free.values, free.values, model, plan, None, kappa, given or {}, floors, objective, reach
         )
     plan = plan or NeuralPlan()
+    if anchors == "pretrained":
+        return _with_pretrained_anchors(name, env, plan, session, kappa, given or {}, floors)
     runs, played = train_anchor(env, method_spec(ANCHOR), Constraints(), plan, session)
     reference = anchor = mean_worth(env, played)
     if isinstance(env, PreparedEnsemble):  # what its kinds cost and learn is not yet in one unit
@@ -193,6 +202,26 @@ def pose(
         reference = worth(test, runs.selected[0], episodes=EVALUATION_EPISODES, seed=plan.seed)
     reach = reach_of(env, anchor, floors, plan, session)
     return Problem(name, env, test, anchor, reference, None, plan, runs, kappa, given or {}, floors, objective, reach)
+
+
+def _with_pretrained_anchors(
+    name: str,
+    env: Environment[Any],
+    plan: NeuralPlan,
+    session: Session,
+    kappa: float | None,
+    given: Mapping[str, float],
+    floors: tuple[Floor, ...],
+) -> Problem:
+    """The problem of a tutor whose anchors are the pretrained policy: nothing is trained for them."""
+    policies, played, reach = pretrained_anchors(env, floors, plan.seed, session)
+    if isinstance(env, PreparedEnsemble):
+        by_method = jax.tree.map(lambda leaf: leaf[None], played)
+        env = in_one_unit(env, by_method, teaches=bool(floors), seed=plan.seed)
+        policies, played, reach = pretrained_anchors(env, floors, plan.seed, session)
+    anchor = values_of(env, played, 0)
+    free = Trained(FREE, MethodSpec(FREE, masked=True, shared=True, constrained=False), policies)
+    return Problem(name, env, env, anchor, anchor, None, plan, None, kappa, given, floors, reach=reach, free=free)
 
 
 def pose_finite(
@@ -218,7 +247,8 @@ def pose_neural(env: Environment[Any], options: Options, session: Session) -> Pr
     """Poses the problem of an environment that is not finite, as the options say."""
     plan = options.neural_plan(env.name)
     check_budgets(env.cost_names, options.budgets)  # before the training that takes its time, not after it
-    return pose(env, plan, session, floors=options.levels[0].floors, objective=options.objective)
+    level = options.levels[0]
+    return pose(env, plan, session, floors=level.floors, objective=options.objective, anchors=options.anchors)
 
 
 def worth(

@@ -12,6 +12,7 @@ from mccpo.methods.engine import (
     check_plan,
     gather,
     point_of,
+    side_by_side,
     to_arrays,
     workers,
 )
@@ -89,6 +90,7 @@ from mccpo.methods import constrained  # isort: skip
 from mccpo.methods import rules  # isort: skip
 from mccpo.methods import solvers  # isort: skip
 from mccpo.methods.constrained import Context, OnPolicy, penalised  # isort: skip
+from mccpo.methods.pretrained import policies_alone  # isort: skip
 from mccpo.methods.rules import remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
@@ -173,6 +175,7 @@ __all__ = [
     "perform",
     "play_rule",
     "point_of",
+    "policies_alone",
     "pretrained",
     "price_unit",
     "recurrent",
@@ -182,6 +185,7 @@ __all__ = [
     "sample_gumbel",
     "sees_budgets",
     "shared_network_of",
+    "side_by_side",
     "solvers",
     "summed",
     "tabulate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.training import BLOCK, evaluate_policies, evaluation_keys
 
+REMEMBERED = 16
+"""Of how many sets of rules the last episodes are kept: anchors, tables and judges ask for the same ones."""
+_PLAYED: dict[Any, Episodes] = {}
 IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
 _ROUNDING = 1e-4  # of chances that sum to 1 in single precision
 
@@ -107,6 +111,29 @@ class RulePolicies(PolicySet):
         return self.rule
 
     def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
+        """The episodes of every copy; the same ones, asked for again, are not played again."""
+        key = self._key(env, episodes, seed)
+        if (known := _PLAYED.get(key)) is not None:
+            return known
+        found = self._play(env, episodes, seed)
+        if key is not None:
+            _PLAYED[key] = found
+            while len(_PLAYED) > REMEMBERED:
+                _PLAYED.pop(next(iter(_PLAYED)), None)
+        return found
+
+    def _key(self, env: Environment[Any], episodes: int, seed: int) -> Any:
+        """What the episodes depend on; None where an environment or a rule cannot be told by its numbers."""
+        try:
+            leaves, structure = jax.tree.flatten((engine.as_arrays(env), self.rule))
+            numbers = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in map(np.asarray, leaves))
+            digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
+            hash(structure)
+            return structure, digest, self.copies, episodes, seed
+        except (TypeError, ValueError):
+            return None
+
+    def _play(self, env: Environment[Any], episodes: int, seed: int) -> Episodes:
         played = []
         for copy in range(self.copies):
             play = play_rule(env, self.rule, seed, copy, episodes)

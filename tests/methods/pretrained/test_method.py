@@ -11,11 +11,11 @@ from tests import small
 from mccpo import make
 from mccpo.cli import main
 from mccpo.experiments import Options, load_policies
-from mccpo.methods import budgets_of
+from mccpo.methods import PrimalDual, budgets_of, method_arrays, method_spec
 from mccpo.methods.gradient import selection
 from mccpo.methods.gradient.rollout import Sizes
 from mccpo.methods.gradient.settings import PPOSettings
-from mccpo.methods.pretrained import Pretrained, PretrainingPlan, pretrain, pretrained_parameters
+from mccpo.methods.pretrained import PretrainingPlan, pretrain, pretrained_parameters
 from mccpo.methods.pretrained.network import conditioned
 from mccpo.methods.pretrained.pretraining import Pass
 from mccpo.methods.pretrained.weights import parameters_in
@@ -28,6 +28,7 @@ def _small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Options, "neural_plan", small.plan)
     monkeypatch.setattr("mccpo.methods.pretrained.price_search.EPISODES", 2)
+    monkeypatch.setattr("mccpo.methods.pretrained.method.FINAL", 16)
 
 
 @pytest.mark.usefixtures("_small")
@@ -91,7 +92,8 @@ def test_the_same_seed_gives_the_same_policy():
 
 def test_what_a_short_search_never_looked_at_is_not_its_result(monkeypatch):
     # The places that no look filled hold the parameters of the start, which choose at random among what is ready.
-    env, method = make("tutor-15", concepts=5), Pretrained()
+    env = make("tutor-15", concepts=5)
+    method = PrimalDual(method_arrays(method_spec("mc-cpo"), env), shared=True)
     state = selection.start(env, Sizes(), method, jax.random.key(0))
     looked_at = jnp.ones_like(state.average)
     state = state._replace(finalists=selection.enter(state.finalists, jnp.asarray(1.0), looked_at))

@@ -20,7 +20,7 @@ from mccpo.cli.commands.keys import DATABASE
 from mccpo.cli.commands.serve_policy import Rules, Served, above_0, served_policy, terms_of
 from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, key_file_of, record_store
 from mccpo.cli.commands.small_policy import train_small
-from mccpo.cli.commands.tutor.serving import tutor_of_graph
+from mccpo.cli.commands.tutor.serving import method_of, tutor_of_graph
 from mccpo.cli.console.interrupt import ending
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note, number, parse_pairs
 from mccpo.errors import InputError
@@ -100,7 +100,7 @@ def serve(
         from mccpo.serve.policy import gate_text
 
         # The run first: whoever lacks one needs no keys yet.
-        served = served_policy(folder, rules, part=part, method=method, seed=seed)
+        served = served_policy(folder, rules, part=part, method=method or method_of(folder), seed=seed)
         key_file = key_file_of(folder, record, keys, no_keys=no_keys or demo)
         _check_host(host, key_file)
         service = _service(served.release, record_store(record, keyring, key_file.path), rules)

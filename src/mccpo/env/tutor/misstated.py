@@ -11,13 +11,13 @@ from jaxtyping import Array, Bool, Int
 
 from mccpo.curriculum import Curriculum
 from mccpo.env.tutor.bkt import Latent
-from mccpo.env.tutor.prepared import PreparedTutor
+from mccpo.env.tutor.prepared import PriorTutor
 from mccpo.env.tutor.state import TutorState
 from mccpo.errors import InputError
 
 
-class MisstatedTutor(PreparedTutor):
-    """A prepared tutor whose learners need other prerequisites than its curriculum states.
+class MisstatedTutor(PriorTutor):
+    """A tutor of a prior whose learners need other prerequisites than its curriculum states.
 
     The gate, the policy's view and what the tutor expects of a lesson go by `curriculum`. Whether a lesson reaches the
     learner, and what is unready in truth, goes by `truth`, which has the same concepts.

@@ -18,7 +18,7 @@ from mccpo.errors import DoesNotApply
 from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.worth import values_of
-from mccpo.methods import EVALUATION_EPISODES, METHODS, Episodes, RuleEntry, RulePolicies
+from mccpo.methods import EVALUATION_EPISODES, METHODS, Episodes, RuleEntry, RulePolicies, side_by_side
 
 RULES = ("greedy-gain", "mastery-learning", "zpdes", "curriculum-order")
 """Those that are asked how much can be taught; planning, which thinks for long, is not."""
@@ -87,10 +87,13 @@ def _most_of(names: list[str], env: Environment[Any], episodes: int, seed: int) 
 
 def _played(env: Environment[Any], episodes: int, seed: int) -> Iterator[Episodes]:
     """The episodes of every rule that applies."""
-    for name in RULES:
+
+    def play(name: str) -> Episodes | None:
         entry = METHODS[name]
         assert isinstance(entry, RuleEntry)
         try:
-            yield RulePolicies(entry.build(), 1).play(env, episodes=episodes, seed=seed)
+            return RulePolicies(entry.build(), 1).play(env, episodes=episodes, seed=seed)
         except DoesNotApply:
-            continue
+            return None
+
+    yield from (played for played in side_by_side(play, RULES) if played is not None)

@@ -33,7 +33,7 @@ from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.asked.floors import floor_range
 from mccpo.experiments.options import Stage
 from mccpo.experiments.saved_policies import Policies
-from mccpo.methods import Episodes
+from mccpo.methods import Episodes, side_by_side
 from mccpo.runs.results import (
     Bound,
     Certificate,
@@ -216,7 +216,12 @@ def _play(env: Environment[Any], policies: Policies, policy: int, episodes: int)
     own = policies.parameters[policy].tobytes() or f"{policies.method.name} {policy}".encode()  # a rule has no numbers
     first = int.from_bytes(hashlib.sha256(b"certify" + own).digest()[:4], "big")
     alone = policies.policies.only(policy)
-    blocks = [alone.play(env, episodes=_BLOCK, seed=(first + block) % 2**32) for block in range(-(-episodes // _BLOCK))]
+
+    def play(block: int) -> Episodes:
+        return alone.play(env, episodes=_BLOCK, seed=(first + block) % 2**32)
+
+    # The first compiles the program that the others share.
+    blocks = [play(0), *side_by_side(play, range(1, -(-episodes // _BLOCK)))]
     return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, ..., :episodes].astype(float), *blocks)
 
 

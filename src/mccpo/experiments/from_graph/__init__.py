@@ -7,7 +7,14 @@ if TYPE_CHECKING:
     from mccpo.experiments.from_graph.graph import read_graph
     from mccpo.experiments.from_graph.learners import LearnersOfPrior, learners_of_prior
     from mccpo.experiments.from_graph.prior import STATED, LearnerPrior, fit_prior
-    from mccpo.experiments.from_graph.promises import Promise, compared, failure, not_promised, promises_of
+    from mccpo.experiments.from_graph.promises import (
+        Promise,
+        compared,
+        failure,
+        in_its_place,
+        not_promised,
+        promises_of,
+    )
     from mccpo.experiments.from_graph.settings import METHOD, RULES, STEPS
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "compared",
     "failure",
     "fit_prior",
+    "in_its_place",
     "learners_of_prior",
     "not_promised",
     "promises_of",
@@ -39,6 +47,7 @@ _HOMES = {
     "compared": "promises",
     "failure": "promises",
     "fit_prior": "prior",
+    "in_its_place": "promises",
     "learners_of_prior": "learners",
     "not_promised": "promises",
     "promises_of": "promises",

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mccpo.experiments.certification.certify import shortfall
+from mccpo.experiments.problem import FREE
 from mccpo.runs.results import Bound, Certificate, Results, Row, Rows
 
+REMEMBERING = ("zpdes",)
+"""Of the rules that a policy is compared with, those that go by the whole episode, which a service does not keep."""
 WORDS = {
     "learning": "learning (ΔK, discounted)",
     "learning-total": "learning (ΔK)",
@@ -66,18 +69,23 @@ def _promise(about: str, who: str, bound: Bound, text: str) -> Promise:
     return Promise(about, who, False, f"{text}; the mean over episodes is {mean}, {more}")
 
 
-def better_rules(rows: Rows, method: str, most_unready: float | None) -> Iterator[str]:
-    """The rules that meet all that was asked for, readiness too, where the policy does not or returns less."""
+def better_rules(rows: Rows, method: str, most_unready: float | None) -> list[str]:
+    """The rules that meet all that was asked for, readiness too, where the policy does not or returns less.
+
+    The one that returns most comes first.
+    """
     own, kept = rows[method]["return"].mean, meets_all(rows[method], most_unready)
-    for name, row in rows.items():
-        if name in (method, "unconstrained") or not meets_all(row, most_unready):
-            continue
-        if not kept or row["return"].mean > own:
-            also = "also meets" if kept else "meets"
-            yield (
-                f"to be better than a simple rule: {name} {also} all that was asked for, and returns "
-                f"{row['return'].mean:.4g}, {method} {own:.4g}"
-            )
+    found = [
+        name
+        for name, row in rows.items()
+        if name not in (method, FREE) and meets_all(row, most_unready) and (not kept or row["return"].mean > own)
+    ]
+    return sorted(found, key=lambda name: -rows[name]["return"].mean)
+
+
+def in_its_place(rows: Rows, method: str, most_unready: float | None) -> list[str]:
+    """The rules of `better_rules` that can be served: those that remember nothing of the episode."""
+    return [name for name in better_rules(rows, method, most_unready) if name not in REMEMBERING]
 
 
 def meets_all(row: Row, most_unready: float | None) -> bool:
@@ -93,7 +101,13 @@ def not_promised(
     unmet = results.settings[0].supplement.unmet
     if unmet is not None:
         yield f"what was asked for: {unmet.what}; {unmet.fix}"
-    yield from better_rules(results.settings[0].rows, method, most_unready)
+    rows = results.settings[0].rows
+    for name in better_rules(rows, method, most_unready):
+        also = "also meets" if meets_all(rows[method], most_unready) else "meets"
+        yield (
+            f"to be better than a simple rule: {name} {also} all that was asked for, and returns "
+            f"{rows[name]['return'].mean:.4g}, {method} {rows[method]['return'].mean:.4g}"
+        )
     if logs:
         yield "that learners to come are like those of the logs"
     else:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mccpo.env import PreparedTutor
-from mccpo.methods import RuleEntry, method_entry, play_rule
+from mccpo.methods import RuleEntry, method_entry, play_rule, side_by_side
 
 RULES = ("mastery-learning", "greedy-gain")
 EPISODES = 500
@@ -63,11 +63,12 @@ def rehearse(environments: Callable[[int], Sequence[PreparedTutor] | None], conf
 
 def unready_share(environments: Sequence[PreparedTutor], seed: int) -> float:
     """The largest share of lessons that a rule gives to learners who are in truth not ready for them."""
-    shares = []
-    for name in RULES:
+
+    def share(case: tuple[str, PreparedTutor]) -> float:
+        name, env = case
         entry = method_entry(name)
         assert isinstance(entry, RuleEntry)
-        for env in environments:
-            episodes = play_rule(env, entry.build(), seed, 0, EPISODES).episodes
-            shares.append(float(np.sum(episodes.untrue) / np.sum(episodes.length)))
-    return max(shares)
+        episodes = play_rule(env, entry.build(), seed, 0, EPISODES).episodes
+        return float(np.sum(episodes.untrue) / np.sum(episodes.length))
+
+    return max(side_by_side(share, [(name, env) for name in RULES for env in environments]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mccpo.curriculum import MISTAKES, Curriculum, Mistake, misstate, wrong_edges
-from mccpo.env import Constraints, MisstatedTutor, Population, PreparedTutor, Tutoring, make
+from mccpo.env import Constraints, MisstatedTutor, Population, PriorTutor, Tutoring, make
 from mccpo.errors import InputError
 from mccpo.evaluation import Summary, summarise
 from mccpo.exact import Values
@@ -61,7 +61,7 @@ class _Case:
     """A graph as a tutor has it: what the tutor believes, what is true, and how many edges are wrong."""
 
     name: str
-    believed: PreparedTutor
+    believed: PriorTutor
     true: MisstatedTutor
     wrong: int
 
@@ -130,26 +130,22 @@ def _tutor(curriculum: Curriculum, plan: NeuralPlan) -> LearnersOfPrior:
     return learners_of_prior(curriculum.to_raw(), confidence=READY, seed=plan.seed)
 
 
-def _wrong(
-    truth: Curriculum, right: PreparedTutor, mistake: Mistake, share: float, plan: NeuralPlan, draw: int
-) -> _Case:
+def _wrong(truth: Curriculum, right: PriorTutor, mistake: Mistake, share: float, plan: NeuralPlan, draw: int) -> _Case:
     """A tutor of a wrong graph, of the learners that the right one has."""
     stated = misstate(truth, mistake, share, seed=1000 * plan.seed + draw)
     assert right.population is not None
     places = [truth.index(concept) for concept in stated.concepts]
     own = _tutor(stated, plan).tutor
-    return _case(
-        f"draw {draw}", _with(PreparedTutor, own, population=right.population.of_concepts(places)), stated, truth
-    )
+    return _case(f"draw {draw}", _with(PriorTutor, own, population=right.population.of_concepts(places)), stated, truth)
 
 
-def _case(name: str, believed: PreparedTutor, stated: Curriculum, truth: Curriculum) -> _Case:
+def _case(name: str, believed: PriorTutor, stated: Curriculum, truth: Curriculum) -> _Case:
     true = _with(MisstatedTutor, believed, truth=truth)
     assert isinstance(true, MisstatedTutor)
     return _Case(name, believed, true, wrong_edges(stated, truth))
 
 
-def _with(kind: type[PreparedTutor], env: PreparedTutor, **other: Population | Curriculum) -> PreparedTutor:
+def _with(kind: type[PriorTutor], env: PriorTutor, **other: Population | Curriculum) -> PriorTutor:
     return kind(**env.parameters | {"curriculum_seed": None} | other)
 
 

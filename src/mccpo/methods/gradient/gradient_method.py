@@ -106,6 +106,18 @@ class GradientMethod(eqx.Module):
         del env, budgets, caution, actor, key, episodes
         return None
 
+    def conclude(
+        self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: Any, key: PRNGKeyArray
+    ) -> Float[Array, " parameters"] | None:
+        """The policy that a run ends with, where the method chooses it by itself; else None: a finalist is chosen."""
+        del env, sizes, budgets, state, key
+        return None
+
+    def contender(self, state: Any) -> Float[Array, " parameters"] | None:
+        """A policy that competes with the finalists of a run, beside those that looks found; None by default."""
+        del state
+        return None
+
     @abc.abstractmethod
     def prices(self, state: Any) -> Float[Array, "*runs costs"]:
         """What a unit of each cost takes off the reward at this point: the multipliers, 0 where there are none."""

@@ -90,10 +90,17 @@ def conclude(
     A look's best is best by luck too; fresh episodes take that luck away. Without budgets, and without selection, it is
     the newest policy.
     """
-    caution = learner.settings.caution
+    own = learner.conclude(env, sizes, budgets, state.run, state.validating)
+    if own is not None:
+        return own
+    caution, contender = learner.settings.caution, learner.contender(state.run)
 
     def among(finalists: Finalists) -> Float[Array, " parameters"]:
-        keys = jax.random.split(state.validating, FINALISTS)
+        if contender is not None:
+            finalists = Finalists(
+                jnp.append(finalists.score, 0.0), jnp.concatenate([finalists.parameters, contender[None]])
+            )
+        keys = jax.random.split(state.validating, len(finalists.score))
 
         def score(one: Any) -> Float[Array, ""]:
             parameters, key = one

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import Episodes, evaluation_episodes
+from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluation_episodes
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.margin import as_long, error_of
@@ -24,6 +24,7 @@ from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays, method_arrays
 from mccpo.methods.pretrained import price_search
 from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, own_weight
+from mccpo.methods.pretrained.final_choice import final_logs
 from mccpo.methods.pretrained.network import fold, network_at
 from mccpo.methods.pretrained.price_search import Generation, Search, policy_at
 from mccpo.methods.pretrained.weights import pretrained_parameters
@@ -33,24 +34,25 @@ if TYPE_CHECKING:
     from mccpo.methods.gradient.training import NeuralPlan
 
 GENERATIONS = 24
-FINAL = 1024  # episodes that choose among what the search passed through
-LADDER = (1.0, 1.0, 1.0, 1.0, 0.8, 1.2, 1.6, 2.2, 3.0, 4.0)
-"""Margins that the search keeps, one after another, in those that the final choice asks for: it looks first, and then
-leaves policies at several distances from the budgets to choose from."""
+FINAL = 2048  # episodes that choose among the finalists of a search
 
 
 class SearchState(NamedTuple):
-    """A run of the search: a `RunState` whose parameters are those of the ordinary network."""
+    """A run of the search: a `RunState` whose parameters are those of the ordinary network.
+
+    All candidates teach the learners that the key `learners` draws.
+    """
 
     key: PRNGKeyArray
+    learners: PRNGKeyArray
     iteration: Int[Array, ""]
     parameters: Float[Array, " parameters"]
     search: Search
     prices: Float[Array, " costs"]
 
 
-class _Pretrained(GradientMethod):
-    """What both methods share: the network, the mask, and the search for prices."""
+class PretrainedNetwork(GradientMethod):
+    """What these methods share: the network, the mask, and the search for prices."""
 
     settings: PPOSettings = PPOSettings()
     shared: bool = eqx.field(static=True, default=True)
@@ -65,33 +67,48 @@ class _Pretrained(GradientMethod):
         # Until the first generation, which knows the budgets, there is nothing.
         nothing, search = jnp.zeros(self.network(env).size), jnp.zeros(WEIGHTS + 1)
         prices = jnp.zeros(len(env.cost_names))
-        return SearchState(key, jnp.zeros((), jnp.int32), nothing, Search(search, search), prices)
+        drawing, learners = jax.random.split(key)
+        return SearchState(drawing, learners, jnp.zeros((), jnp.int32), nothing, Search(search, search), prices)
 
     def _generation(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, share: Float[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """One generation of the search, at `share` of it."""
-        key, own = jax.random.split(state.key)
+        key, drawing = jax.random.split(state.key)
         weights, later = jnp.asarray(pretrained_parameters()), evaluation_episodes(env)
-        # A margin of the final choice, in the larger standard errors of a candidate's few episodes.
+        # The margin of the final choice, in the larger standard errors of a candidate's few episodes.
         one = jnp.ones(())
         final, few = (error_of(one, as_long(env, seen), later) for seen in (FINAL, price_search.EPISODES))
-        rung = jnp.asarray(LADDER)[jnp.minimum((share * len(LADDER)).astype(jnp.int32), len(LADDER) - 1)]
-        caution = self.settings.caution * rung * final / few
+        caution = self.settings.caution * final / few
         first = price_search.start(env, budgets)
         before = jax.tree.map(lambda new, old: jnp.where(state.iteration == 0, new, old), first, state.search)
         search, found = price_search.advance(
-            env, self.network(env), self.playing(env), budgets, weights, before, own, caution, share
+            env,
+            self.network(env),
+            self.playing(env),
+            budgets,
+            weights,
+            before,
+            drawing,
+            state.learners,
+            caution,
+            share,
         )
-        parameters, prices = (
-            policy_at(env, budgets, weights, found.logs),
-            price_search.prices_at(env, budgets, found.logs),
-        )
-        return SearchState(key, state.iteration + 1, parameters, search, prices), found
+        parameters = policy_at(env, budgets, weights, search.mean)
+        prices = price_search.prices_at(env, budgets, search.mean)
+        return SearchState(key, state.learners, state.iteration + 1, parameters, search, prices), found
+
+    def _final(
+        self, env: Environment[Any], budgets: Budgets, state: SearchState, key: PRNGKeyArray, episodes: int
+    ) -> Float[Array, " weights+1"]:
+        """The weights that are chosen about where a search stands."""
+        weights, caution = jnp.asarray(pretrained_parameters()), self.settings.caution
+        network, playing = self.network(env), self.playing(env)
+        return final_logs(env, network, playing, budgets, weights, state.search.mean, key, caution, episodes)
 
 
 @register_method(label="Pretrained")
-class Pretrained(_Pretrained):
+class Pretrained(PretrainedNetwork):
     """One policy for any curriculum: trained once on drawn problems, told here what counts; nothing is trained.
 
     **Problem:** that of MC-CPO, over the policies that one network is at different prices:
@@ -117,12 +134,15 @@ class Pretrained(_Pretrained):
 
     name: ClassVar[str] = "pretrained"
 
-    settings: PPOSettings = PPOSettings(averaging=0.0, look_caution=0.9)
+    settings: PPOSettings = PPOSettings(averaging=0.0)
 
     def plan(self, plan: NeuralPlan) -> NeuralPlan:
-        """As many generations as others make iterations, `GENERATIONS` at most; steps are those of its episodes."""
+        """As many generations as others make iterations, `GENERATIONS` at most; steps are those of its episodes.
+
+        The policy is chosen by as many episodes however short the search is: few would ask for a wide margin.
+        """
         lanes, length = price_search.CANDIDATES * price_search.EPISODES, 100
-        sizes = Sizes(lanes, length, lanes, 1, min(plan.program.final, FINAL))
+        sizes = Sizes(lanes, length, lanes, 1, min(plan.sizes.final, FINAL))
         return replace(plan, steps=min(plan.iterations, GENERATIONS) * sizes.steps, sizes=sizes)
 
     def start(self, env: Environment[Any], sizes: Sizes, key: PRNGKeyArray) -> SearchState:
@@ -134,15 +154,34 @@ class Pretrained(_Pretrained):
         after, found = self._generation(env, budgets, state, share)
         return after, _progress(found.seen, after.prices)
 
+    def own_score(
+        self,
+        env: Environment[Any],
+        budgets: Budgets,
+        caution: Float[Array, ""] | float,
+        actor: NetworkPolicy,
+        key: PRNGKeyArray,
+        episodes: int,
+    ) -> Float[Array, ""]:
+        """None is needed: where a search ends counts, and nothing that it passes through."""
+        return jnp.zeros(())
+
+    def conclude(
+        self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: SearchState, key: PRNGKeyArray
+    ) -> Float[Array, " parameters"]:
+        chosen = self._final(env, budgets, state, key, sizes.final)
+        return policy_at(env, budgets, jnp.asarray(pretrained_parameters()), chosen)
+
     def prices(self, state: SearchState) -> Float[Array, "*runs costs"]:
         return state.prices
 
 
 class TunedState(NamedTuple):
-    """MC-CPO's state, which starts from what a search found."""
+    """MC-CPO's state, which starts from the policy that a search `found`."""
 
     searching: PRNGKeyArray
     learning: PPOState
+    found: Float[Array, " parameters"]
 
     @property
     def parameters(self) -> Float[Array, " parameters"]:
@@ -154,7 +193,7 @@ class TunedState(NamedTuple):
 
 
 @register_method(label="MC-CPO from pretrained", variant=True)
-class TunedMCCPO(_Pretrained):
+class TunedMCCPO(PretrainedNetwork):
     """MC-CPO that starts from the pretrained policy as a search finds it here, and is trained on with small steps.
 
     **Problem:** that of MC-CPO.
@@ -163,7 +202,8 @@ class TunedMCCPO(_Pretrained):
 
     **Departures:** before the first step, prices are searched for as `pretrained` does; the simulated episodes of that
     search come on top of the steps of training. There is no entropy bonus and no foresight, since nothing is learnt
-    anew, and learning rates are lower. It takes a tenth of the steps that others are trained for:
+    anew, and learning rates are lower. The policy that the search found competes with those that training passes
+    through. It takes a tenth of the steps that others are trained for:
     see `mccpo train --from pretrained`.
 
     **When to use it:** where the pretrained policy is not good enough and training from nothing takes too long.
@@ -184,31 +224,40 @@ class TunedMCCPO(_Pretrained):
         numbers, reward = numbers_of(env), jnp.zeros(WEIGHTS).at[own_weight(env)].set(1.0)
         told, bound = context_of(numbers, reward), jnp.ones(len(env.cost_names))
         parameters = fold(jnp.asarray(pretrained_parameters()), told, numbers, env, bound)
-        return TunedState(searching, learning._replace(parameters=parameters))
+        return TunedState(searching, learning._replace(parameters=parameters), parameters)
 
     def iterate(
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: TunedState, share: Float[Array, ""]
     ) -> tuple[TunedState, Progress]:
-        learning = jax.lax.cond(
+        learning, found = jax.lax.cond(
             state.iteration == 0,
             lambda: self._found(env, budgets, state),
-            lambda: state.learning,
+            lambda: (state.learning, state.found),
         )
         after, progress = ppo.iterate(
             env, sizes, self.playing(env), budgets, self.settings, self.network(env), learning, share
         )
-        return TunedState(state.searching, after), progress
+        return TunedState(state.searching, after, found), progress
 
-    def _found(self, env: Environment[Any], budgets: Budgets, state: TunedState) -> PPOState:
-        """The state of MC-CPO at the policy and the prices that a search finds."""
+    def contender(self, state: TunedState) -> Float[Array, " parameters"]:
+        return state.found
+
+    def _found(
+        self, env: Environment[Any], budgets: Budgets, state: TunedState
+    ) -> tuple[PPOState, Float[Array, " parameters"]]:
+        """The state of MC-CPO at the policy and the prices that a search finds, and that policy."""
 
         def one(found: SearchState, at: Int[Array, ""]) -> tuple[SearchState, None]:
-            return self._generation(env, budgets, found, at / (2.5 * GENERATIONS))[0], None
+            return self._generation(env, budgets, found, at / GENERATIONS)[0], None
 
-        found, _ = jax.lax.scan(one, self._begin(env, state.searching), jnp.arange(GENERATIONS))
-        prices = jnp.broadcast_to(found.prices, state.learning.multipliers.value.shape)
+        searching, choosing = jax.random.split(state.searching)
+        search, _ = jax.lax.scan(one, self._begin(env, searching), jnp.arange(GENERATIONS))
+        chosen = self._final(env, budgets, search, choosing, FINAL)
+        found = policy_at(env, budgets, jnp.asarray(pretrained_parameters()), chosen)
+        prices = price_search.prices_at(env, budgets, chosen)
+        prices = jnp.broadcast_to(prices, state.learning.multipliers.value.shape)
         multipliers = state.learning.multipliers._replace(value=prices, integral=prices)
-        return state.learning._replace(parameters=found.parameters, multipliers=multipliers)
+        return state.learning._replace(parameters=found, multipliers=multipliers), found
 
     def prices(self, state: TunedState) -> Float[Array, "*runs costs"]:
         return state.learning.prices

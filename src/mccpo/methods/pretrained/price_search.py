@@ -4,9 +4,10 @@ max J(π_w)  over weights w  s.t.  J_ci(π_w) ≤ d_i with a margin for chance, 
 told the weights w of engagement, of the costs and of learning. What carries no budget and no floor may count, too: it
 starts from next to nothing. How sharply the policy chooses is searched for along with that.
 
-In each generation several weights are drawn, by their logarithm, and the same learners are played with all of them. The
-first generations look everywhere, and keep the best. Those after them follow the cross-entropy method from there: they
-draw about a mean, and move it and the spread to the best quarter.
+In each generation several weights are drawn, by their logarithm. All candidates of all generations teach the same
+learners, so that the search goes by what candidates do and not by whom they met. The first generations look everywhere,
+and keep the best. Those after them follow the cross-entropy method from there: they draw about a mean, and move it and
+the spread to the best quarter. See `final_choice` for what becomes of where they end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
@@ -37,7 +38,7 @@ from mccpo.methods.pretrained.context import (
 )
 from mccpo.methods.pretrained.network import fold
 
-CANDIDATES, ELITE = 24, 6
+CANDIDATES, ELITE = 16, 4
 EPISODES = 24  # of a hundred steps, that a candidate is played for
 LOOKING = 0.3  # the share of generations that look everywhere
 DROPPED = 0.35  # the chance that a weight is nothing, where one looks everywhere
@@ -47,7 +48,9 @@ NOTHING = math.log(0.01)  # a weight below which there is none
 UNASKED_MEAN = math.log(0.02)  # of what carries no budget
 FIRST_MEAN, FIRST_SPREAD, LEAST_SPREAD = math.log(0.3), 1.5, 0.1
 SHARPNESS, SHARPEST = math.log(1.5), math.log(8.0)  # at first, and at most
+BLUNTEST = math.log(0.03)  # where one looks everywhere: hardly more than chance among what is ready
 KEPT = 0.4  # of the old mean and spread, in a generation
+CACHED = 2**20  # numbers of a layer up to which the activations of candidates beside each other stay in the cache
 
 
 class Search(NamedTuple):
@@ -66,9 +69,13 @@ class Generation(NamedTuple):
 
 def start(env: Environment[Any], budgets: Budgets) -> Search:
     """A search that knows only which weights carry a budget or a floor."""
-    carries = jnp.zeros(WEIGHTS).at[np.array(weight_places(env))].max(budgets.active)
-    mean = jnp.where(carries > 0, FIRST_MEAN, UNASKED_MEAN)
+    mean = jnp.where(asked(env, budgets), FIRST_MEAN, UNASKED_MEAN)
     return Search(jnp.append(mean, SHARPNESS), jnp.append(jnp.full(WEIGHTS, FIRST_SPREAD), FIRST_SPREAD / 3))
+
+
+def asked(env: Environment[Any], budgets: Budgets) -> Bool[Array, " weights"]:
+    """Which weights hold something to its budget or its floor."""
+    return jnp.zeros(WEIGHTS).at[np.array(weight_places(env))].max(budgets.active) > 0
 
 
 def weights_at(env: Environment[Any], logs: Float[Array, " weights+1"]) -> Float[Array, " weights"]:
@@ -81,9 +88,19 @@ def policy_at(
     env: Environment[Any], budgets: Budgets, parameters: Float[Array, " all"], logs: Float[Array, " weights+1"]
 ) -> Float[Array, " parameters"]:
     """The ordinary parameters of the pretrained policy that is told what counts: see `fold`."""
-    numbers, weights = numbers_of(env), weights_at(env, logs)
-    told = context_of(numbers, weights / weights.sum())
-    return fold(parameters, told, numbers, env, budgets.bound, jnp.exp(jnp.minimum(logs[-1], SHARPEST)))
+    return told(env, budgets, parameters, weights_at(env, logs), jnp.exp(jnp.minimum(logs[-1], SHARPEST)))
+
+
+def told(
+    env: Environment[Any],
+    budgets: Budgets,
+    parameters: Float[Array, " all"],
+    weights: Float[Array, " weights"],
+    sharpness: Float[Array, ""],
+) -> Float[Array, " parameters"]:
+    """The same by the weights themselves, of any sum, and by the sharpness."""
+    numbers = numbers_of(env)
+    return fold(parameters, context_of(numbers, weights / weights.sum()), numbers, env, budgets.bound, sharpness)
 
 
 def prices_at(env: Environment[Any], budgets: Budgets, logs: Float[Array, " weights+1"]) -> Float[Array, " costs"]:
@@ -100,23 +117,23 @@ def advance(
     budgets: Budgets,
     parameters: Float[Array, " all"],
     search: Search,
-    key: PRNGKeyArray,
+    drawing: PRNGKeyArray,
+    learners: PRNGKeyArray,
     caution: Float[Array, ""] | float,
     share: Float[Array, ""],
 ) -> tuple[Search, Generation]:
-    """One generation, at `share` of the search.
+    """One generation, at `share` of the search, whose candidates are drawn by one key and all teach the same learners.
 
     `caution` is how many standard errors of its own few episodes are kept from the budgets.
     """
-    drawing, playing = jax.random.split(key)
     looks = share < LOOKING
     logs = jnp.where(looks, everywhere(drawing, start(env, budgets)), about(drawing, search)).at[0].set(search.mean)
 
     def play(one: Float[Array, " weights+1"]) -> Episodes:
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
-        return evaluate_policy(env, actor, playing, as_long(env, EPISODES))  # the same learners for all
+        return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = jax.vmap(play)(logs)
+    seen = jax.lax.map(play, logs, batch_size=side_by_side(network, CANDIDATES, as_long(env, EPISODES)))
     later = evaluation_episodes(env)
 
     def score(one: Episodes) -> Float[Array, ""]:
@@ -129,6 +146,12 @@ def advance(
     return found, Generation(logs[best], jax.tree.map(lambda leaf: leaf[best], seen))
 
 
+def side_by_side(network: Network, candidates: int, episodes: int) -> int:
+    """How many candidates are played at once: all of them where their activations stay in the cache."""
+    fit = CACHED // (2 * network.widest * episodes)
+    return next(many for many in range(candidates, 0, -1) if candidates % many == 0 and many <= max(fit, 1))
+
+
 def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates weights+1"]:
     """Draws about the mean of a search."""
     noise = jax.random.normal(key, (CANDIDATES, len(search.mean)))
@@ -136,10 +159,12 @@ def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates weights
 
 
 def everywhere(key: PRNGKeyArray, first: Search) -> Float[Array, "candidates weights+1"]:
-    """Draws about where a search starts, in which some weights are nothing."""
-    drawing, dropping = jax.random.split(key)
+    """Draws about where a search starts, in which some weights are nothing; half of them are of any sharpness."""
+    drawing, dropping, blunting, halving = jax.random.split(key, 4)
     drops = jax.random.bernoulli(dropping, DROPPED, (CANDIDATES, len(first.mean))).at[:, -1].set(False)
-    return jnp.where(drops, LEAST, about(drawing, first))
+    logs = jnp.where(drops, LEAST, about(drawing, first))
+    any_sharpness = jax.random.uniform(blunting, (CANDIDATES,), minval=BLUNTEST, maxval=SHARPEST)
+    return logs.at[:, -1].set(jnp.where(jax.random.bernoulli(halving, shape=(CANDIDATES,)), any_sharpness, logs[:, -1]))
 
 
 def moved(search: Search, logs: Float[Array, "candidates weights+1"], scores: Float[Array, " candidates"]) -> Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mccpo.experiments import Options, Produced, Session
     from mccpo.experiments.from_graph import LearnersOfPrior
     from mccpo.experiments.prepare import Prepared
-    from mccpo.runs.results import Certificate
+    from mccpo.runs.results import Certificate, Rows
 
     Learners: TypeAlias = LearnersOfPrior | Prepared
 
@@ -74,10 +74,11 @@ class Asked:
 
     def training(self, out: Path | None, *, resume: bool, json: bool) -> Training:
         """The same as the flags of every command that trains: one policy, beside the rules that it is compared with."""
+        from mccpo.experiments import FREE
         from mccpo.experiments.from_graph import RULES, STEPS
 
         return Training(
-            methods=",".join(dict.fromkeys(("unconstrained", self.chosen, *RULES))),
+            methods=",".join(dict.fromkeys((FREE, self.chosen, *RULES))),
             seeds=1,
             steps=STEPS if self.steps is None else self.steps,
             kappa=self.kappa,
@@ -139,7 +140,7 @@ def tutor(
     begun = time.monotonic()
     stated = read_graph(graph)
     flags = asked.training(out, resume=resume, json=json)
-    options = flags.options(floors=asked.floors)
+    options = replace(flags.options(floors=asked.floors), anchors="pretrained")
     if len(options.levels) > 1:
         raise InputError("a tutor has one level of floors and budgets", fix="run `mccpo compare` for several")
     _check(asked, options)
@@ -154,7 +155,7 @@ def tutor(
     begin, about = partial(_write, learners), {"environment_sha256": _digest(learners)}
     run = carry_out(f"tutor-{name}", {name: produce}, options, flags, begin=begin, about=about)
     trained = time.monotonic()
-    certificates = _certify(run.path, asked)
+    method, certificates = _best_certified(run.path, asked)
     page = run.path / PAGE
     write_page(page, [run.path])
     seconds = {
@@ -162,7 +163,7 @@ def tutor(
         "policy and rules": trained - made,
         "certificate and report": time.monotonic() - trained,
     }
-    document = _document(run.path, asked, learners, certificates, seconds)
+    document = _document(run.path, method, learners, certificates, seconds)
     emit(document | {"results": run.document}, as_json=json, text=lambda: "\n".join(_text(document, page)))
     if (missing := _missing(certificates)) is not None:
         raise GateFailed(missing)
@@ -240,21 +241,53 @@ def _digest(learners: Learners) -> str:
     return hashlib.sha256(dump_json(describe_environment(learners.tutor)).encode()).hexdigest()
 
 
-def _certify(run: Path, asked: Asked) -> list[Certificate]:
-    """The certificates of the policy: with the learners that it was made for, and with those that judge it."""
+def _best_certified(run: Path, asked: Asked) -> tuple[str, list[Certificate]]:
+    """The method that is the tutor, and its certificates.
+
+    Where nobody named a method, and a simple rule that can be served is better, the rule takes the policy's place if
+    its own certificate passes.
+    """
+    from mccpo.experiments.from_graph import in_its_place
+
+    own = _certify(run, asked, asked.chosen)
+    rules = in_its_place(_rows(run), asked.chosen, _most_unready(own)) if asked.method is None else []
+    if rules:
+        note(f"{rules[0]}, a simple rule, is better than {asked.chosen} here: it is certified, too")
+        others = _certify(run, asked, rules[0])
+        if others[0].passed:
+            return rules[0], others
+    return asked.chosen, own
+
+
+def _rows(run: Path) -> Rows:
+    from mccpo.runs import read_run
+    from mccpo.runs.results import parse_document
+
+    _, raw = read_run(run)
+    return parse_document(raw, run / "results.json")[0].settings[0].rows
+
+
+def _most_unready(certificates: list[Certificate]) -> float | None:
+    """The share of lessons that may be unready in truth, where a certificate bounds it."""
+    ready = certificates[0].prerequisite
+    return None if ready is None else ready.budget
+
+
+def _certify(run: Path, asked: Asked, method: str) -> list[Certificate]:
+    """The certificates of a policy: with the learners that it was made for, and with those that judge it."""
     from mccpo.experiments import certificates, certify
 
-    environments, notes = certificates.all_environments(run, asked.chosen, None)
+    environments, notes = certificates.all_environments(run, method, None)
     for line in notes:
         note(line)
     terms = certify.Terms(episodes=asked.episodes)
     with progress() as show:
-        made = certificates.certify_run(run, terms, method=asked.chosen, on=environments, progress=show)
+        made = certificates.certify_run(run, terms, method=method, on=environments, progress=show)
     return [certificate for certificate, _ in made]
 
 
 def _document(
-    run: Path, asked: Asked, learners: Learners, certificates: list[Certificate], seconds: dict[str, float]
+    run: Path, method: str, learners: Learners, certificates: list[Certificate], seconds: dict[str, float]
 ) -> dict[str, Any]:
     """What the tutor promises and what it does not, as the run keeps it and as it is printed."""
     from mccpo.experiments.from_graph import LearnersOfPrior, compared, not_promised, promises_of
@@ -265,18 +298,17 @@ def _document(
     _, raw = read_run(run)
     results = parse_document(raw, run / "results.json")[0]
     sources = learners.prior.sources if isinstance(learners, LearnersOfPrior) else None
-    promises, ready = promises_of(certificates), certificates[0].prerequisite
-    unready = None if ready is None else ready.budget
+    promises, unready = promises_of(certificates), _most_unready(certificates)
     document = {
         "run": str(run),
-        "method": asked.chosen,
+        "method": method,
         "learners": "logs" if sources is None else "prior",
         "passed": certificates[0].passed,
         "confidence": certificates[0].confidence,
         "promised": [promise.as_json() for promise in promises if promise.kept],
         "not_promised": [
             *(f"{promise.text} (with {promise.learners})" for promise in promises if not promise.kept),
-            *not_promised(results, asked.chosen, unready, logs=sources is None, sources=sources or ()),
+            *not_promised(results, method, unready, logs=sources is None, sources=sources or ()),
         ],
         "warnings": list(_warnings(learners)),
         "compared": compared(results.settings[0].rows, unready),

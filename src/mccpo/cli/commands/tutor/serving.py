@@ -42,6 +42,13 @@ def tutor_of_graph(graph: Path, out: Path | None, *, keyed: bool) -> Path:
     return run
 
 
+def method_of(run: Path) -> str | None:
+    """The method that is the tutor of a run which was made of a graph: a rule may have taken the policy's place."""
+    path = run / PROMISES
+    method = read_json(path, fix="make the run again").get("method") if path.exists() else None
+    return method if isinstance(method, str) else None
+
+
 def _make(graph: Path, run: Path) -> None:
     """Makes the run; what its process says goes to stderr, but for the last line of one that failed."""
     command = [sys.executable, "-m", "mccpo", "tutor", str(graph), "--out", str(run)]

@@ -1,0 +1,99 @@
+"""The policy that a search ends with, chosen by many more episodes than a generation has.
+
+A search knows which weights matter beside one another. How much they count against the reward, and how sharply the
+policy chooses, decides by how much budgets and floors are met, and few episodes cannot tell. So candidates on a grid
+about where the search ended are played, then those on a finer grid about the best, then the best of these by many
+episodes. Among the candidates of each grid is the policy of sharpness 0, which chooses by chance among what is ready,
+as the rule random-ready does: where it meets everything, nothing that returns less is chosen.
+
+max J(π_k)  over candidates k  s.t.  J_ci(π_k) ≤ d_i with the margin that every final choice keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from mccpo.env import Environment
+from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
+from mccpo.methods.gradient.margin import as_long, error_of
+from mccpo.methods.gradient.network import Network
+from mccpo.methods.gradient.selection import score_of
+from mccpo.methods.mc_cpo.multipliers import Budgets
+from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.methods.pretrained.price_search import asked, policy_at, side_by_side
+
+BLUNT = -30.0  # the logarithm of a sharpness of nothing
+STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
+         (0, -2), (0, -1), (0, -0.5), (0, 0.6), (0.5, -2), (0.5, -1), (0.5, -0.5), (0.5, 0.6))  # fmt: skip
+"""How far candidates are from the middle of a grid: by what is asked for, and by sharpness, both as logarithms."""
+WIDTHS = (1.2, 0.3)  # of the grids
+FINALISTS, COPIES, ROUNDS = 4, 4, 4  # of those who are played longest: so many batches of episodes, in so many rounds
+CANDIDATES = FINALISTS * COPIES
+
+
+def final_logs(
+    env: Environment[Any],
+    network: Network,
+    method: MethodArrays,
+    budgets: Budgets,
+    parameters: Float[Array, " all"],
+    mean: Float[Array, " weights+1"],
+    key: PRNGKeyArray,
+    caution: Float[Array, ""] | float,
+    episodes: int,
+) -> Float[Array, " weights+1"]:
+    """The logarithms of weights and sharpness that are chosen about the `mean` of a search.
+
+    Each finalist is played for `episodes`. All candidates of a round teach the same learners.
+    """
+    batch = as_long(env, max(episodes // (COPIES * ROUNDS), 1))
+    later, one = evaluation_episodes(env), jnp.ones(())
+    # The margin of the final choice, in the larger standard errors of a grid's fewer episodes.
+    margin = caution * error_of(one, batch * COPIES * ROUNDS, later) / error_of(one, batch, later)
+    at_once = side_by_side(network, CANDIDATES, batch)
+    moves = jnp.asarray(asked(env, budgets), jnp.float32)
+
+    def play(candidate: tuple[Float[Array, " weights+1"], PRNGKeyArray]) -> Episodes:
+        logs, own = candidate
+        actor = NetworkPolicy(method, policy_at(env, budgets, parameters, logs), network)
+        return evaluate_policy(env, actor, own, batch)
+
+    def score(seen: Episodes, by: Float[Array, ""] | float) -> Float[Array, ""]:
+        return score_of(method, budgets, by, seen, jnp.zeros(()), later, env.ensemble)
+
+    def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
+        at, own = now
+        copy = jnp.where(at < len(WIDTHS), 0, jnp.arange(CANDIDATES) % COPIES)
+        seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=at_once)
+        scores = jax.vmap(lambda episodes: score(episodes, margin))(seen)
+        order = jnp.argsort(-scores.at[0].set(-jnp.inf))  # the policy of sharpness 0 is a finalist in any case
+        among = jnp.append(order[: FINALISTS - 1], 0)
+        finer, longer = grid(logs[order[0]], moves, WIDTHS[1]), jnp.repeat(logs[among], COPIES, axis=0)
+        return jnp.where(at == 0, finer, jnp.where(at == 1, longer, logs)), (logs, seen)
+
+    rounds = len(WIDTHS) + ROUNDS
+    _, (logs, seen) = jax.lax.scan(
+        turn, grid(mean, moves, WIDTHS[0]), (jnp.arange(rounds), jax.random.split(key, rounds))
+    )
+    longest = jax.tree.map(lambda leaf: _by_finalist(leaf[len(WIDTHS) :]), seen)
+    return logs[-1, ::COPIES][jax.vmap(lambda episodes: score(episodes, caution))(longest).argmax()]
+
+
+def grid(
+    middle: Float[Array, " weights+1"], moves: Float[Array, " weights"], width: float
+) -> Float[Array, "candidates weights+1"]:
+    """The policy of sharpness 0, and candidates about a middle."""
+    steps = width * jnp.asarray(STEPS)
+    about = middle + jnp.concatenate([steps[:, :1] * moves, steps[:, 1:]], axis=1)
+    return jnp.concatenate([middle.at[-1].set(BLUNT)[None], about])
+
+
+def _by_finalist(leaf: Array) -> Array:
+    """Episodes of rounds and copies, one after the other, for each finalist: [rounds, candidates, …, episodes]."""
+    apart = leaf.reshape(leaf.shape[0], FINALISTS, COPIES, *leaf.shape[2:])
+    first = jnp.moveaxis(apart, (1, 0, 2), (0, -3, -2))  # [finalists, …, rounds, copies, episodes]
+    return first.reshape(*first.shape[:-3], -1)
