@@ -54,7 +54,7 @@ def final_logs(
     later, one = evaluation_episodes(env), jnp.ones(())
     # The margin of the final choice, in the larger standard errors of a grid's fewer episodes.
     margin = caution * error_of(one, batch * COPIES * ROUNDS, later) / error_of(one, batch, later)
-    at_once = side_by_side(network, CANDIDATES, batch)
+    at_once = side_by_side(env, CANDIDATES, batch)
     moves = jnp.asarray(asked(env, budgets), jnp.float32)
 
     def play(candidate: tuple[Float[Array, " weights+1"], PRNGKeyArray]) -> Episodes:

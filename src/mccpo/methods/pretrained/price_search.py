@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
+from mccpo.methods.episodes import SEEN_AT_ONCE, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.selection import score_of
@@ -50,7 +50,6 @@ FIRST_MEAN, FIRST_SPREAD, LEAST_SPREAD = math.log(0.3), 1.5, 0.1
 SHARPNESS, SHARPEST = math.log(1.5), math.log(8.0)  # at first, and at most
 BLUNTEST = math.log(0.03)  # where one looks everywhere: hardly more than chance among what is ready
 KEPT = 0.4  # of the old mean and spread, in a generation
-CACHED = 2**20  # numbers of a layer up to which the activations of candidates beside each other stay in the cache
 
 
 class Search(NamedTuple):
@@ -133,7 +132,7 @@ def advance(
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
         return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = jax.lax.map(play, logs, batch_size=side_by_side(network, CANDIDATES, as_long(env, EPISODES)))
+    seen = jax.lax.map(play, logs, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
     later = evaluation_episodes(env)
 
     def score(one: Episodes) -> Float[Array, ""]:
@@ -146,9 +145,9 @@ def advance(
     return found, Generation(logs[best], jax.tree.map(lambda leaf: leaf[best], seen))
 
 
-def side_by_side(network: Network, candidates: int, episodes: int) -> int:
-    """How many candidates are played at once: all of them where their activations stay in the cache."""
-    fit = CACHED // (2 * network.widest * episodes)
+def side_by_side(env: Environment[Any], candidates: int, episodes: int) -> int:
+    """How many candidates are played at once: all of them where what they see stays in a cache."""
+    fit = SEEN_AT_ONCE // (env.num_features * episodes)
     return next(many for many in range(candidates, 0, -1) if candidates % many == 0 and many <= max(fit, 1))
 
 
