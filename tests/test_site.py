@@ -37,6 +37,9 @@ ELSEWHERE = {
 }
 """Names whose example is a section of CONTRIBUTING.md, which a test follows, or the one of the package."""
 
+WIDE_TABLES = {"benchmark.md", "readiness.md", "CHANGELOG.md"}
+"""Pages with tables that are wider than a line of prose may be."""
+
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -152,9 +155,12 @@ def test_the_diagram_has_every_room_and_shows_only_imports_that_go_up() -> None:
     assert [pair for pair in architecture.imports() if order.index(pair[0]) < order.index(pair[1])] == []
 
 
-@pytest.mark.parametrize("page", WRITTEN.values(), ids=lambda page: page.name)
-def test_no_line_of_prose_is_wide(page: Path) -> None:
-    assert measure(page.read_text(encoding="utf-8")).widest <= WIDE
+@pytest.mark.parametrize("page", [*WRITTEN.values(), *ROOT.glob("[RC]*.md")], ids=lambda page: page.name)
+def test_no_line_is_wide(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert measure(text).widest <= WIDE
+    if page.name not in WIDE_TABLES:
+        assert [at for at, line in enumerate(text.splitlines(), 1) if len(line) > WIDE] == []
 
 
 def test_few_sentences_are_long() -> None:

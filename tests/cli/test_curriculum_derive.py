@@ -121,7 +121,7 @@ def test_a_graph_is_learnt_and_set_beside_an_experts(capsys):
         (["learn", "none.parquet", "--out", "g.json"], "none.parquet"),
         (["learn", "content.csv", "--out", "g.json"], "content.csv"),
         (["learn", "logs.parquet", "--out", "g.json", "--floor", "2"], "floor is 2.0"),
-        (["compare", "content.csv", "content.csv"], "line 1 names neither"),
+        (["compare", "content.csv", "content.csv"], "but neither prerequisite and concept"),
     ],
 )
 def test_a_wrong_call_ends_with_one_line_and_no_file(capsys, tokens, message):

@@ -64,6 +64,39 @@ def test_utf_16_without_a_mark_is_named(encoding: str, capsys: pytest.CaptureFix
     assert main(["logs", "check", "own.csv", *MAPPED, "--encoding", encoding]) == 0
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("2023-01-01,richtig,10", "'richtig' is not 1 or 0, true or false, yes or no, correct or incorrect"),
+        ("2023-01-01,1,'37,5'", "\"37,5\" is not a number such as 12.5"),
+        ("1 März,1,10", "'1 März' is not a time such as 2026-03-01 08:15"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_shown_with_what_can(
+    row: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.csv").write_text(f"learner,time,correct,seconds\na,{row}\n".replace("'", '"'))
+    assert told.replace('"', "'") in refusal(capsys, "logs", "check", "own.csv", "--format", "table")
+
+
+def test_times_that_all_are_zero_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """By them, the same answer given twice would count as one row that stands twice."""
+    Path("own.csv").write_text("user_id,item_id,timestamp,correct,skill_id\n" + "a,i,0,1,k\n" * 3)
+    assert "leave time out of --map" in refusal(capsys, "logs", "check", "own.csv", "--format", "table")
+    mapping = {"learner": "user_id", "item": "item_id", "correct": "correct", "concept": "skill_id"}
+    assert load("own.csv", "table", ReadOptions(mapping=mapping)).account.interactions == 3
+
+
+def test_models_that_could_be_chosen_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = ["Anon Student Id", "Problem Name", "Step Name", "First Transaction Time", "First Attempt"]
+    lines = [[*columns, "KC (Fine)", "KC (Coarse)"], ["a", "p", "s", "2023-01-01 10:00:00", "correct", "f", "c"]]
+    Path("own.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
+    assert main(["logs", "check", "own.txt", "--format", "datashop"]) == 0
+    assert "concepts are those of the model 'Fine'; --model takes another: Coarse" in capsys.readouterr().err
+    assert main(["logs", "check", "own.txt", "--format", "datashop", "--model", "Coarse"]) == 0
+    assert "model" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [["audit"], ["fit-learner"], ["curriculum", "learn", "--out", "g.json"]])
 def test_a_file_that_is_no_canonical_table_asks_for_a_format(
     command: list[str], capsys: pytest.CaptureFixture[str]

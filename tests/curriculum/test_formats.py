@@ -47,11 +47,13 @@ def read(tmp_path, text, name="graph.csv"):
     "text",
     [
         'name,topic,prerequisites\na,x,\nb,"x,y",\nc,x,"a,b"\n',
+        "prerequisite;concept\r\n;a\r\n;b\r\na;c\r\nb;c\r\n".encode("utf-16"),
         "name,prerequisites\na,\nb,\nc,a|b\n",
         "\ufeffname\tprerequisites\r\na\t\r\nb\t\r\nc\ta; b\r\n",
         "name;prerequisites\na;\nb;\nc;a,b\n",
         "Prerequisite , CONCEPT\n,a\n,b\na,c\nb,c\n",
     ],
+    ids=["commas in a cell", "UTF-16", "bars", "tabs and semicolons", "semicolons and commas", "capitals"],
 )
 def test_tables_and_edge_lists_as_others_write_them(tmp_path, text):
     raw = read(tmp_path, text)
@@ -99,7 +101,7 @@ BOMB = '<!DOCTYPE g [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><graphml><graph><node
     [
         ("graph.csv", "", "is empty"),
         ("graph.csv", "prerequisite,concept\n", "holds no concepts"),
-        ("graph.csv", "a,b\nb,c\n", "line 1 names neither prerequisite and concept"),
+        ("graph.csv", "a,b\nb,c\n", "line 1 names a, b, but neither prerequisite and concept"),
         ("graph.csv", 'prerequisite,concept\na,"b\n', r"line \d is not CSV"),
         ("graph.csv", "prerequisite,concept\na,b\na\n", "line 3 has 1 cells under 2 columns"),
         ("graph.csv", "prerequisite,concept\na,\n", "line 2 has a name that is empty"),

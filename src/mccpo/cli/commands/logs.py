@@ -96,9 +96,14 @@ class TableReading:
 
         options = self.options
         if self.format is None:
-            raise InputError("no --format is given", fix=f"choose from {', '.join(SOURCES)}")
+            own = "a table of your own is read by --format table --map learner=COLUMN,correct=COLUMN,…"
+            raise InputError("no --format is given", fix=f"choose from {', '.join(sorted(SOURCES))}; {own}")
         most = MOST_REJECTED if self.most_rejected is None else self.most_rejected
-        return load(file, self.format, options, most_rejected=most)
+        read = load(file, self.format, options, most_rejected=most)
+        if options.model is None and len(read.models) > 1:
+            first, *others = read.models
+            note(f"concepts are those of the model {first!r}; --model takes another: {', '.join(others)}")
+        return read
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ import io
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-from mccpo.curriculum.formats.fields import concept_demand, concept_name, decode
+from mccpo.curriculum.formats.fields import concept_demand, concept_name, decode, shorten
 from mccpo.curriculum.formats.raw import EXPERT_TABLE, Evidence, RawConcept, RawGraph
 from mccpo.curriculum.formats.registry import register_format
 from mccpo.errors import InputError
@@ -87,8 +87,9 @@ def _reader_for(columns: Collection[str], source: str) -> Callable[[list[Row], s
         return _edge_list
     if all(column in columns for column in _TABLE_COLUMNS):
         return _table
+    named = shorten(", ".join(columns))
     raise InputError(
-        f"{source} line 1 names neither {' and '.join(_EDGE_COLUMNS)} nor {' and '.join(_TABLE_COLUMNS)}",
+        f"{source} line 1 names {named}, but neither {' and '.join(_EDGE_COLUMNS)} nor {' and '.join(_TABLE_COLUMNS)}",
         fix="begin the file with the line 'prerequisite,concept' or with the columns of a table",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Any
 
 from mccpo.curriculum.formats.raw import fault_in_name
@@ -11,9 +12,10 @@ _MOST_SHOWN = 40
 
 
 def decode(content: bytes, source: str) -> str:
-    """A file's text, with or without a byte-order mark."""
+    """A file's text: UTF-8, with or without a byte-order mark, or UTF-16 with one."""
+    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-16" if utf_16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{source} line {line} is not UTF-8", fix="save the file as UTF-8") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import polars as pl
 
@@ -44,6 +45,9 @@ times are placeholders or in a wrong unit."""
 @dataclass(frozen=True)
 class Field(abc.ABC):
     """One value of a row: the column it is read from, whether a row must have it, and texts that mean it has none."""
+
+    takes: ClassVar[str] = "a value that can be read"
+    """What a text of the column should have been, for the message of one that cannot be read."""
 
     column: str
     required: bool = False
@@ -110,6 +114,8 @@ class Concepts(Text):
 class Whole(Field):
     """A count or a place in an order; `3.0` is read as 3. One below `least`, where that is given, is not known."""
 
+    takes: ClassVar[str] = "a whole number"
+
     dtype: type[pl.DataType] = pl.Int32
     least: int | None = None
 
@@ -139,6 +145,8 @@ class Whole(Field):
 class Seconds(Field):
     """A time taken, in seconds or `unit`s of it. What is below 0 or not finite is not known."""
 
+    takes: ClassVar[str] = "a number such as 12.5"
+
     unknown: Sequence[str] = (*NOT_KNOWN, "hint")
     unit: float = 1.0
 
@@ -157,6 +165,8 @@ class Seconds(Field):
 class Chance(Field):
     """The chance of something that did happen: above 0, and up to 1."""
 
+    takes: ClassVar[str] = "a number above 0 and up to 1"
+
     @property
     def value(self) -> pl.Expr:
         chance = pl.col(self.column).cast(pl.Float32, strict=False)
@@ -166,6 +176,8 @@ class Chance(Field):
 @dataclass(frozen=True)
 class Truth(Field):
     """A yes or no in any of the usual spellings, and those of `also`."""
+
+    takes: ClassVar[str] = "1 or 0, true or false, yes or no, correct or incorrect"
 
     also: Mapping[str, bool] = field(default_factory=dict)
 
@@ -178,6 +190,8 @@ class Truth(Field):
 class Signal(Field):
     """A mastery signal: 1 a gain, -1 a loss, 0 or no none."""
 
+    takes: ClassVar[str] = "1, 0 or -1"
+
     @property
     def value(self) -> pl.Expr:
         meant = {text: int(truth) for text, truth in TRUTHS.items()} | {"-1": -1, "-1.0": -1, "+1": 1}
@@ -187,6 +201,8 @@ class Signal(Field):
 @dataclass(frozen=True)
 class Time(Field):
     """A point in time. One before 1970 is refused, in words of its own."""
+
+    takes: ClassVar[str] = "a time such as 2026-03-01 08:15"
 
     @property
     def value(self) -> pl.Expr:
@@ -231,6 +247,8 @@ class Clock(Time):
 @dataclass(frozen=True)
 class Epoch(Time):
     """A point in time as a number, so many `per_second`, since 1970 or whatever day the data set begins with."""
+
+    takes: ClassVar[str] = "a number, as most times of the column are"
 
     per_second: int = 1
 

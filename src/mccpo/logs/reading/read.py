@@ -6,6 +6,7 @@ event that is there already, or is an event of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class Logs:
     rejects: pl.DataFrame
     format: str
     """The name of the format that it was read as."""
+    models: Sequence[str] = ()
+    """The models of knowledge components that it has; concepts are those of the first."""
 
 
 def read_source(
@@ -70,7 +73,7 @@ def read_source(
     )  # fmt: skip
     if not account.reconciles:
         raise MccpoError(f"{path}: the counts do not reconcile ({account.as_json()}), which is a fault of mccpo")
-    return Logs(table, account, rejects, name)
+    return Logs(table, account, rejects, name, source.models)
 
 
 def write_rejects(logs: Logs, path: str | Path) -> None:
@@ -87,13 +90,17 @@ def _too_many(path: Path, parsed: ParsedRows, rows: int, most: float) -> InputEr
     reasons, _ = parsed.counts()
     reason, count = next(iter(reasons.items()))
     lines = [bad.line for bad in parsed.opened.ragged if bad.reason == reason]
+    fix = "check the format, or allow more with --most-rejected"
     if not lines:
         number = parsed.labels.index(reason) + 1
         first = parsed.rows.filter(pl.col(REASON) == number)[LINE].min()
         row = parsed.opened.frame.filter(pl.col(LINE) == first).head(1).collect(engine="streaming")
         lines = (parsed.opened.locate(row) if parsed.opened.locate is not None else row)[LINE].to_list()
+        fault = parsed.fields[reason]
+        if reason.startswith("unreadable") and fault.column in row.columns:
+            fix = f"{row[fault.column][0]!r} is not {fault.takes}; {fix}"
     return InputError(
         f"{path}: {sum(reasons.values())} of {rows} rows cannot be used, more than the {most:.2%} allowed "
         f"(most often: {reason}, {count} times, first in line {min(lines)})",
-        fix="check the format, or allow more with --most-rejected",
+        fix=fix,
     )

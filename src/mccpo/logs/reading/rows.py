@@ -30,6 +30,7 @@ class ParsedRows:
     """All rows with their values and the number of what keeps each out of the table, 0 where nothing does.
 
     Numbers up to `skips` are of rows that are no answers, those above of rows to reject; `labels` says of which kind.
+    `fields` says by such a label which column is at fault, and what it takes.
     """
 
     opened: Opened
@@ -37,6 +38,7 @@ class ParsedRows:
     reason: pl.Expr
     labels: Sequence[str]
     skips: int
+    fields: Mapping[str, Field]
 
     @property
     def good(self) -> pl.DataFrame:
@@ -64,8 +66,10 @@ def _parse(source: Source, opened: Opened) -> ParsedRows:
     fields = {**source.fields, **groups, **keys, **events, **checks}
     skips = {EMPTY_LINE: pl.all_horizontal(pl.exclude(LINE, FILE).is_null()), **source.skips}
     faults: dict[str, pl.Expr] = {}
+    at_fault: dict[str, Field] = {}
     for field in fields.values():
         faults |= field.faults
+        at_fault |= dict.fromkeys(field.faults, field)
     against = {**skips, **faults}
     reason = pl.lit(0, pl.UInt8)
     for number, fault in reversed(list(enumerate(against.values(), start=1))):
@@ -76,7 +80,7 @@ def _parse(source: Source, opened: Opened) -> ParsedRows:
     frame = with_codes(frame)
     chosen = {at: key for at, key in enumerate(source.order) if isinstance(key, str)}
     frame = frame.with_columns(pl.col(key).alias(f"{KEY}{at}") for at, key in chosen.items())
-    return ParsedRows(opened, frame, reason, list(against), len(skips))
+    return ParsedRows(opened, frame, reason, list(against), len(skips), at_fault)
 
 
 def _in_batches(

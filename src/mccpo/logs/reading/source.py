@@ -40,6 +40,7 @@ class Source:
     - `groups`: by group column, a field read from the file itself.
     - `groups_by_learner`: group columns kept in a file of their own: gives a frame of `learner` and `group_…` columns,
       None where there is no such file.
+    - `models`: the models of knowledge components in the file; concepts are those of the first.
     """
 
     open: Callable[[Path, ReadOptions], Opened]
@@ -50,3 +51,4 @@ class Source:
     skips: Mapping[str, pl.Expr] = field(default_factory=dict)
     groups: Mapping[str, Field] = field(default_factory=dict)
     groups_by_learner: Callable[[Path], pl.DataFrame | None] | None = None
+    models: Sequence[str] = ()

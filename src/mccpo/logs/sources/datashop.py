@@ -86,6 +86,7 @@ def datashop(path: Path, options: ReadOptions) -> Source:
         checks=(Text(_PROBLEM, required=True),),
         skips={} if steps else _NO_EVENTS,
         groups={name: Text(column, unknown=NOT_KNOWN) for name, column in groups.items() if column is not None},
+        models=sorted(models(header), key=lambda name: options.model is not None and name != options.model),
     )
 
 

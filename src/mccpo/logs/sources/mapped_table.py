@@ -44,6 +44,7 @@ RENUMBERED = {
 _EVENT = "event"
 _SUFFIXES = {".tsv": "\t", ".tab": "\t"}
 _SAMPLE = 1000
+_ZEROS = frozenset({"0", "0.0"})
 _SHARED = (frozenset({"concept", "item"}), frozenset({"event", "order"}), frozenset({"event", "item"}))
 """Fields that one column may give together: an exercise can be the concept too, a number can order events."""
 
@@ -65,6 +66,8 @@ def _source(path: Path, options: ReadOptions) -> Source:
     fields = {name: kind for name, kind in kinds.items() if name in mapping}
     if "time" in mapping:
         fields["time"] = _clock(path, mapping["time"], options, required="order" not in mapping)
+        if "order" not in mapping and _EVENT not in mapping:
+            _refuse_stopped_clock(path, mapping, options)
     order: list[str | Field] = []
     if "order" in mapping:
         order.append(Whole(mapping["order"], required=True, dtype=pl.Int64))
@@ -158,3 +161,20 @@ def _clock(path: Path, column: str, options: ReadOptions, *, required: bool) -> 
     most = float(numbers.abs().max() or 0)  # type: ignore[arg-type]  # a number
     per_second = next((10**n for n in (9, 6, 3) if most > 10 ** (8 + n)), 1)
     return Epoch(column, required, NOT_KNOWN, per_second=per_second)
+
+
+def _refuse_stopped_clock(path: Path, mapping: Mapping[str, str], options: ReadOptions) -> None:
+    """Refuses times that all are 0. By them, the same answer given twice would count as one row that stands twice."""
+    learner, time = mapping["learner"], mapping["time"]
+    with reading(path):
+        seen = set(first_texts(_open(path, options, (time,)), time, _SAMPLE))
+        if not seen or seen - _ZEROS:
+            return
+        counts = [pl.len(), pl.col(learner).n_unique(), (~pl.col(time).is_in(list(_ZEROS))).sum()]
+        count = _open(path, options, (learner, time)).apply(lambda opened: opened.frame.select(counts).collect())
+    rows, learners, others = count.row(0)
+    if rows > learners and not others:
+        raise InputError(
+            f"{path}: every time is 0, which is 1970-01-01, so times tell nothing",
+            fix="leave time out of --map, and name the other columns there (learner=COLUMN,correct=COLUMN,…)",
+        )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH = 118
+_MARK = re.compile(r" *(?:- )?")
 _PART = re.compile(r"^\*\*([^*\n]+):\*\*[ \n]", re.MULTILINE)
 
 
@@ -57,7 +58,7 @@ def wrapped(page: str) -> str:
         if in_code or len(line) <= WIDTH or line.startswith(("#", "|", "    ", "```")):
             lines.append(line)
         else:
-            hang = "  " if line.startswith("- ") else ""
+            hang = " " * len(_MARK.match(line)[0])  # type: ignore[index]  # it matches any line
             lines += textwrap.wrap(
                 line, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
             )  # fmt: skip

@@ -178,23 +178,23 @@ def _method_index() -> str:
     for name in method_names():
         by_kind.setdefault(METHODS[name].kind, []).append(name)
     for kind, names in by_kind.items():
-        rows = [[f"[{method_label(name)}]({name}.md)", f"`{name}`", _about(name).first] for name in names]
-        parts.append(f"## {_KINDS[kind]}\n\n" + table(["method", "name", "what it is"], rows))
+        listed = [f"- [{method_label(name)}]({name}.md), `{name}`: {_about(name).first}" for name in names]
+        parts.append("\n".join([f"## {_KINDS[kind]}\n", *listed]))
     return "\n\n".join([*parts, _CONTENTS]) + "\n"
 
 
 def _environment_index(texts: Mapping[str, str]) -> str:
     """Each environment with the first paragraph of its page."""
-    rows = []
+    listed = []
     for name in FULL:
         first = texts[f"environments/{name}.md"].split("\n\n")[1]
-        rows.append([f"[{name}]({name}.md)", first.replace("\n", " ")])
+        listed.append(f"- [{name}]({name}.md): {first}".replace("\n", " "))
     suites = [
         f"- `--suite {name}`: {', '.join(suite.environments)}; {suite.seeds} seeds of {suite.steps:,} steps"
         for name, suite in SUITES.items()
     ]
     intro = "Where `mccpo benchmark` compares methods."
-    parts = ["# Environments", intro, table(["environment", "what it is"], rows), "\n".join(suites), _CONTENTS]
+    parts = ["# Environments", intro, "\n".join(listed), "## The suites", "\n".join(suites), _CONTENTS]
     return "\n\n".join(parts) + "\n"
 
 

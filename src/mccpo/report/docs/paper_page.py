@@ -39,23 +39,20 @@ of `compare tutor-15`, `shaping-25` and `parameterisations`, `mc-cpo` mixed in t
 `mc-cpo-frontier` does today."""
 
 
+_SHOWN = "Claims are in our words, after the verdict. Then comes what was found, and by which command or test."
+
+
 def paper_page(published: Tables) -> str:
     """The text of the page."""
     decided = [(claim, verdict_on(claim, published)) for claim in paper.claims()]
     counts = Counter(verdict for _, verdict in decided)
     counted = ", ".join(f"{verdict} {counts[verdict]}" for verdict in paper.CLAIM_VERDICTS)
     parts = ["# The paper's claims", _INTRO, f"Of {len(decided)} claims: {counted}.", _FILL]
-    parts += [
-        "## The claims",
-        table(["where", "what it says", "verdict", "evidence", "command"], _rows(decided, published)),
-    ]
+    parts += ["## The claims", _SHOWN, "\n".join(_claim(*each, published) for each in decided)]
     parts += ["## The cells of the paper's tables", *_cell_tables(published)]
     if "parameterisations" in published:
         parts += ["## Other tutors that fit as well", *_parameterisations(published["parameterisations"])]
-    parts += [
-        "## How the published results were made",
-        table(["table", "seeds", "length of a run", "command"], _made(published)),
-    ]
+    parts += ["## How the published results were made", "\n".join(_made(published))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -104,15 +101,11 @@ def _values(claim: paper.Claim, published: Tables) -> dict[str, float] | None:
     return None if paths is None else {name: published[path[0]].value(path[1:]) for name, path in paths.items()}
 
 
-def _rows(decided: Sequence[tuple[paper.Claim, str]], published: Tables) -> list[list[str]]:
-    return [
-        [claim.where, claim.says, f"**{verdict}**", evidence_of(claim, published), _code(claim.command)]
-        for claim, verdict in decided
-    ]
-
-
-def _code(commands: str) -> str:
-    return "<br>".join(f"`{command}`" for command in commands.split("; "))
+def _claim(claim: paper.Claim, verdict: str, published: Tables) -> str:
+    """A claim, its verdict, what was found, and the command that finds it."""
+    commands = ", ".join(f"`{command}`" for command in claim.command.split("; "))
+    told = f"*Found:* {evidence_of(claim, published)}\\\n  *By:* {commands}"
+    return f"- **{claim.where}: {verdict}.** {claim.says}\\\n  {told}"
 
 
 def _found(cells: paper.Cells, published: Tables) -> Iterator[tuple[str, str, PublishedSetting]]:
@@ -207,10 +200,8 @@ def _parameterisations(published: Published) -> Iterator[str]:
     yield published.finding
 
 
-def _made(published: Tables) -> list[list[str]]:
-    rows = []
+def _made(published: Tables) -> Iterator[str]:
     for name, results in published.items():
         protocol = results.protocol
         length = f"{protocol['episodes']:,} episodes" if "episodes" in protocol else f"{protocol['steps']:,} steps"
-        rows.append([name, f"{protocol['seeds']}", length, f"`{results.command}`"])
-    return rows
+        yield f"- {name}: {protocol['seeds']} seeds of {length}, by `{results.command}`"
