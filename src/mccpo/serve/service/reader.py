@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection
@@ -31,6 +32,10 @@ _KEYED = '"key":{"id":'
 MANY, SHARE = 10_000, 0.05
 """Classes with more learners than that are told as they were last counted until counting takes no more than this share
 of the time."""
+
+
+EXPORTED_AT_ONCE = 50
+"""Rows of an export that are read and told before others get their turn: some ten milliseconds."""
 
 
 class Reader(ABC):
@@ -218,14 +223,15 @@ class Reader(ABC):
         while True:  # a connection for each chunk: a slow reader must not block one
             async with self._reading() as connection:
                 decisions = await queries.list_decisions(
-                    connection, self.store.keyring, tenant, after=after, limit=rows.CHUNK
+                    connection, self.store.keyring, tenant, after=after, limit=EXPORTED_AT_ONCE
                 )
                 chunk = await queries.export_rows(connection, self.store.keyring, decisions)
             for row in chunk:
                 yield row
-            if len(decisions) < rows.CHUNK:
+            if len(decisions) < EXPORTED_AT_ONCE:
                 return
             after = decisions[-1].number
+            await asyncio.sleep(0)  # others need not wait for all of them
 
     async def export_columns(self, tenant: str) -> list[str]:
         """The columns of an export: those that all rows have, and one for each label that learners have now."""
