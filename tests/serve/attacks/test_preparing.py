@@ -71,6 +71,23 @@ def test_the_learner_answers_meanwhile(two, monkeypatch):
     asyncio.run(story())
 
 
+def test_the_learner_is_taught_elsewhere_meanwhile(two, monkeypatch):
+    async def story():
+        async with two() as (first, second):  # which verifies the record: a stale draft has a wrong certificate
+            learner = (await second.register("t", Register("Ana"))).id
+
+            async def taught():
+                decision = await first.next("t", Next(learner))
+                await first.outcome("t", Outcome(decision.id, True))
+
+            meanwhile(monkeypatch, second, taught)
+            decision = await second.next("t", Next(learner))
+            assert not decision.again
+            await second.outcome("t", Outcome(decision.id, True))
+
+    asyncio.run(story())
+
+
 def test_both_are_asked_for_the_same_meanwhile(two, monkeypatch):
     async def story():
         async with two() as (first, second):

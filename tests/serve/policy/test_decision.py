@@ -137,7 +137,7 @@ def test_propensities_are_how_often_each_action_is_served(diamonds, method):
     standing = initial_state(release)._replace(K=np.array([0.8, 0.75, 0.2, 0.1]))
     served = np.zeros(8)
     for uniform in (np.arange(4000) + 0.5) / 4000:
-        served[decide(release, standing, uniform).action] += 1 / 4000
+        served[decide(release, standing, uniform, timeout=60).action] += 1 / 4000
     chances = propensities(release, standing)
     np.testing.assert_allclose(served, chances, atol=1e-3)
     assert chances.sum() == pytest.approx(1)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from mccpo.cli.commands.keys import DATABASE
-from mccpo.cli.commands.serve_policy import Rules, Served, above_0, served_policy, terms_of
-from mccpo.cli.commands.serve_record import Anchoring, check_anchor_file, key_file_of, record_store
+from mccpo.cli.commands.serving.policy import Rules, Served, above_0, served_policy, terms_of
+from mccpo.cli.commands.serving.record import Anchoring, check_anchor_file, key_file_of, record_store
 from mccpo.cli.commands.small_policy import train_small
 from mccpo.cli.commands.tutor.serving import method_of, tutor_of_graph
 from mccpo.cli.console.interrupt import ending

@@ -41,7 +41,7 @@ LOOK = 1.0
 """Seconds between two checks whether others have written."""
 ASKED, FAR = 60.0, 20_000
 """Seconds after a question for which others' events are read as they come; events behind which they are anyway."""
-STORE_EVERY, STORE_AT_END = 100_000, 1_000
+STORE_EVERY, STORE_AT_END = 30_000, 1_000
 """Events after which what the monitors have seen is stored: while the service runs, and when it stops."""
 COSTLY, SHARE = 0.01, 0.05
 """A report that took longer than so many seconds is told again until making reports takes no more than this share."""

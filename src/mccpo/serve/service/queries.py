@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.errors import InputError
@@ -20,13 +20,10 @@ from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.rows import DecisionRow, Identity
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, STANDING
-from mccpo.serve.service.messages import ClassView, ConceptState, DecisionView, PresenceView, StateView
+from mccpo.serve.service.learner_lists import Classes, damaged_text, identity_from_row, in_classes
+from mccpo.serve.service.messages import ConceptState, DecisionView, PresenceView, StateView
 from mccpo.serve.service.views import decision_view, learner_view
 
-Classes: TypeAlias = Collection[str] | None
-"""Those whose learners are asked for, by their label `class`; None for all learners, of a class or not."""
-MOST_CLASSES = 200
-"""The most classes that are listed: those of which a learner was last heard."""
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")
 _DECIDED = (
     "session",
@@ -56,18 +53,6 @@ async def read_identity(connection: AsyncConnection, keyring: Keyring, tenant: s
     raise Missing(f"there is no learner {learner}")
 
 
-def identity_from_row(row: Row[Any], keyring: Keyring) -> Identity:
-    """Who a learner is by a row; `Unavailable` if it is damaged."""
-    try:
-        return rows.identity_from_row(row, keyring)
-    except (ValueError, TypeError) as error:
-        raise Unavailable(_damaged(row.id)) from error
-
-
-def _damaged(learner: str) -> str:
-    return f"what is kept of {learner} is damaged; `mccpo verify` says more"
-
-
 async def read_history(
     connection: AsyncConnection, tenant: str, learner: str, releases: dict[str, Release]
 ) -> LearnerHistory:
@@ -89,74 +74,8 @@ async def read_histories(
                 releases |= await rows.read_releases(connection, [row.release])
             histories[learner] = rows.history_from_row(row, len(releases[row.release].actions))
         except (InputError, KeyError, ValueError, TypeError) as error:
-            raise Unavailable(_damaged(learner)) from error
+            raise Unavailable(damaged_text(learner)) from error
     return histories
-
-
-def in_classes(keyring: Keyring, tenant: str, classes: Classes) -> list[ColumnElement[bool]]:
-    """The conditions on a row of a learner: of the tenant, and of one of the classes."""
-    ours = [LEARNER.c.tenant == tenant]
-    if classes is None:
-        return ours
-    return [*ours, LEARNER.c.class_hash.in_([rows.class_hash(keyring, tenant, each) for each in classes])]
-
-
-async def list_learners(
-    connection: AsyncConnection,
-    keyring: Keyring,
-    tenant: str,
-    part: str,
-    skip: int,
-    limit: int,
-    *conditions: ColumnElement[bool],
-) -> list[Identity]:
-    """A tenant's learners whose name contains `part`, the most recently active first."""
-    query = select(LEARNER).join(STANDING, STANDING.c.learner == LEARNER.c.id).where(*conditions)
-    query = query.where(STANDING.c.tenant == tenant, STANDING.c.erased.is_(False), LEARNER.c.erased.is_(None))
-    # Read backwards along the index of standings, so that the first page needs no sorting.
-    query = query.order_by(STANDING.c.active.desc(), STANDING.c.learner.desc())
-    if not part:
-        return [identity_from_row(row, keyring) for row in await connection.execute(query.offset(skip).limit(limit))]
-    # The database cannot look into names: they are read one after the other, until there are enough.
-    wanted, matching = part.casefold(), 0
-    found: list[Identity] = []
-    async with connection.stream(query) as learners:
-        async for chunk in learners.partitions(rows.CHUNK):
-            for row in chunk:
-                identity = identity_from_row(row, keyring)
-                if wanted in (identity.name or "").casefold():
-                    matching += 1
-                    found += [identity] if matching > skip else []
-                if len(found) == limit:
-                    return found
-            await asyncio.sleep(0)  # others need not wait for all of them
-    return found
-
-
-async def list_classes(
-    connection: AsyncConnection, keyring: Keyring, tenant: str, classes: Classes = None
-) -> list[ClassView]:
-    """The classes of a tenant by name, each counted in the database: only one learner of each is unsealed."""
-    joined = LEARNER.join(STANDING, STANDING.c.learner == LEARNER.c.id)
-    counts = (
-        select(
-            func.min(LEARNER.c.id).label("one"),
-            func.count().label("learners"),
-            func.count(STANDING.c.session).label("in_session"),
-            func.count(STANDING.c.decision).label("waiting"),
-            func.max(STANDING.c.active).label("active"),
-        )
-        .select_from(joined)
-        .where(*in_classes(keyring, tenant, classes), LEARNER.c.class_hash.is_not(None))
-        .group_by(LEARNER.c.class_hash)
-        .order_by(func.max(STANDING.c.active).desc())
-        .limit(MOST_CLASSES)
-    )
-    found = (await connection.execute(counts)).all()
-    members = await rows.select_rows(connection, LEARNER, "id", [row.one for row in found])
-    names = {row.id: (identity_from_row(row, keyring).labels or {})[rows.CLASS] for row in members}
-    views = [ClassView(names[row.one], row.learners, row.in_session, row.waiting, rfc3339(row.active)) for row in found]
-    return sorted(views, key=lambda view: view.name)
 
 
 def presence_view(identity: Identity, history: LearnerHistory, release: Release) -> PresenceView:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any
@@ -16,15 +18,24 @@ from mccpo.serve.record.chain import rfc3339
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.schema import EVENT, HEAD, LEARNER
 from mccpo.serve.record.store import Store
-from mccpo.serve.service import queries
+from mccpo.serve.service import learner_lists, queries
 from mccpo.serve.service.database import Reading
+from mccpo.serve.service.learner_lists import Classes
 from mccpo.serve.service.messages import AnchorView, ClassView, DecisionView, LearnerView, PresenceView, StateView
-from mccpo.serve.service.queries import Classes
 from mccpo.serve.service.terms import Terms
 from mccpo.serve.service.views import learner_view
 
 _KEYED = '"key":{"id":'
 """What the text of an event holds that came by a key: events are canonical JSON, and free text in them is quoted."""
+
+
+MANY, SHARE = 10_000, 0.05
+"""Classes with more learners than that are told as they were last counted until counting takes no more than this share
+of the time."""
+
+
+EXPORTED_AT_ONCE = 50
+"""Rows of an export that are read and told before others get their turn: some ten milliseconds."""
 
 
 class Reader(ABC):
@@ -33,6 +44,8 @@ class Reader(ABC):
     store: Store
     terms: Terms
     clock: Callable[[], int]
+    _classes: dict[tuple[str, tuple[str, ...] | None], tuple[list[ClassView], float]]
+    """The classes of a tenant, all or some, as they were last counted, and until when they are told again."""
 
     @property
     @abstractmethod
@@ -58,12 +71,12 @@ class Reader(ABC):
             matching = await rows.learners_named(connection, self.store.keyring, [(tenant, name)])
         if not matching:
             raise Missing("there is no learner of that name")
-        return learner_view(queries.identity_from_row(matching[tenant, name], self.store.keyring))
+        return learner_view(learner_lists.identity_from_row(matching[tenant, name], self.store.keyring))
 
     async def check_class(self, tenant: str, learner: str, classes: Classes) -> None:
         """Refuses a learner who is in none of the classes, as if there were none; None stands for all classes."""
         if classes is not None:
-            theirs = queries.in_classes(self.store.keyring, tenant, classes)
+            theirs = learner_lists.in_classes(self.store.keyring, tenant, classes)
             async with self._reading() as connection:
                 if not await rows.select_rows(connection, LEARNER, "id", [learner], *theirs):
                     raise Missing(f"there is no learner {learner}")
@@ -72,11 +85,11 @@ class Reader(ABC):
         self, tenant: str, *, after: str = "", limit: int = 100, classes: Classes = None
     ) -> list[LearnerView]:
         """A tenant's learners in the order of their ids, from the one after `after`; of some classes, or of all."""
-        query = select(LEARNER).where(*queries.in_classes(self.store.keyring, tenant, classes))
+        query = select(LEARNER).where(*learner_lists.in_classes(self.store.keyring, tenant, classes))
         query = query.where(LEARNER.c.erased.is_(None), LEARNER.c.id > after).order_by(LEARNER.c.id).limit(limit)
         async with self._reading() as connection:
             learners = await connection.execute(query)
-            return [learner_view(queries.identity_from_row(row, self.store.keyring)) for row in learners]
+            return [learner_view(learner_lists.identity_from_row(row, self.store.keyring)) for row in learners]
 
     async def presences(
         self, tenant: str, part: str = "", *, skip: int = 0, limit: int = 50, classes: Classes = None
@@ -84,23 +97,36 @@ class Reader(ABC):
         """A tenant's learners whose name contains `part`, the most recently active first; of some classes, or all."""
         async with self._reading() as connection:
             await self._refresh(connection)
-            theirs = queries.in_classes(self.store.keyring, tenant, classes)
-            identities = await queries.list_learners(connection, self.store.keyring, tenant, part, skip, limit, *theirs)
+            identities = await learner_lists.list_learners(
+                connection, self.store.keyring, tenant, part, skip, limit, classes
+            )
             ids = [identity.id for identity in identities]
             histories = await queries.read_histories(connection, ids, self.releases_on_record)
         release = self.release
         return [queries.presence_view(each, self._known(histories[each.id]), release) for each in identities]
 
     async def classes(self, tenant: str, classes: Classes = None) -> list[ClassView]:
-        """The classes that learners are in, by name, with how many are in each and when one was last heard of."""
+        """The classes that learners are in, by name, with how many are in each and when one was last heard of.
+
+        They are counted from all learners. Where these are many, the counts are told again for some seconds.
+        """
+        asked = (tenant, None if classes is None else tuple(sorted(classes)))
+        views, until = self._classes.get(asked, ([], 0.0))
+        began = time.monotonic()
+        if began < until:
+            return views
         async with self._reading() as connection:
-            return await queries.list_classes(connection, self.store.keyring, tenant, classes)
+            views = await learner_lists.list_classes(connection, self.store.keyring, tenant, classes)
+        now = time.monotonic()
+        if sum(view.learners for view in views) > MANY:
+            self._classes[asked] = (views, now + (now - began) / SHARE)
+        return views
 
     async def names(self, tenant: str, learners: Collection[str]) -> dict[str, str]:
         """The names of a tenant's learners by id; erased learners have none."""
         async with self._reading() as connection:
             matching = await rows.select_rows(connection, LEARNER, "id", learners, LEARNER.c.tenant == tenant)
-        identities = [queries.identity_from_row(row, self.store.keyring) for row in matching]
+        identities = [learner_lists.identity_from_row(row, self.store.keyring) for row in matching]
         return {identity.id: identity.name for identity in identities if identity.name is not None}
 
     async def count_learners(self) -> int:
@@ -197,14 +223,15 @@ class Reader(ABC):
         while True:  # a connection for each chunk: a slow reader must not block one
             async with self._reading() as connection:
                 decisions = await queries.list_decisions(
-                    connection, self.store.keyring, tenant, after=after, limit=rows.CHUNK
+                    connection, self.store.keyring, tenant, after=after, limit=EXPORTED_AT_ONCE
                 )
                 chunk = await queries.export_rows(connection, self.store.keyring, decisions)
             for row in chunk:
                 yield row
-            if len(decisions) < rows.CHUNK:
+            if len(decisions) < EXPORTED_AT_ONCE:
                 return
             after = decisions[-1].number
+            await asyncio.sleep(0)  # others need not wait for all of them
 
     async def export_columns(self, tenant: str) -> list[str]:
         """The columns of an export: those that all rows have, and one for each label that learners have now."""

@@ -80,6 +80,7 @@ class Service(Reader):
         self._writer = Writer(store, releases, self.terms, clock, draw)
         self._given, self._lower_gate = releases, lower_gate
         self._changing = asyncio.Lock()
+        self._classes = {}
         self._readiness = Readiness(self._check_room, lambda: self._writer.changes)
         self.feed = EventFeed(store, self._writer)
         self.replies = ReplyStore(store, clock, self.terms.reply_seconds)
