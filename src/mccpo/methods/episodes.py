@@ -172,6 +172,12 @@ def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, epi
 
     Where a learner is seen by very many numbers, the episodes are played in blocks, one after the other: the memory
     that it takes then grows with the concepts, and not with concepts times episodes.
+
+    >>> import jax
+    >>> from mccpo import METHODS, make
+    >>> played = evaluate_policy(make("gate"), METHODS["random-ready"].build(), jax.random.key(0), episodes=4)
+    >>> played.ret.shape
+    (4,)
     """
     blocks = -(-episodes * env.num_features // SEEN_AT_ONCE)
     if blocks == 1:
