@@ -3,11 +3,13 @@
 import doctest
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
 
 import mccpo
+from mccpo.cli import main
 
 ROOT = Path(__file__).parents[1]
 PEERS = ("peers.maskable_ppo", "peers.pandas_logs", "peers.pybkt")  # which run in environments of their own
@@ -22,7 +24,11 @@ def test_docstrings(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-def test_the_page_on_python() -> None:
+def test_the_page_on_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for call in re.findall(r"^\$ mccpo (.*)$", page, re.MULTILINE):
+        assert main(call.split()) == 0
     tried = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False)
     assert tried.attempted > 5
     assert tried.failed == 0

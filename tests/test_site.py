@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from docs.generate import architecture, commands, http_api, messages, metrics, python_api
+from docs.generate.public import PUBLIC
 from docs.generate.rooms import rooms
 
 import mccpo
@@ -36,10 +37,21 @@ ELSEWHERE = {
     "__version__": "mccpo",
 }
 """Names whose example is a section of CONTRIBUTING.md, which a test follows, or the one of the package."""
+FOLLOWED = {
+    "OnPolicy penalised price_unit register_method": "CONTRIBUTING.md",
+    "Source register_source open_table Text Truth Clock": "CONTRIBUTING.md",
+    "GraphFormat RawConcept RawGraph": "CONTRIBUTING.md",
+    "compare register_table": "CONTRIBUTING.md",
+    "Policy TutorBKT": "docs/tutorials/3-your-own-environment-and-method.md",
+    "read_run": "docs/python.md",
+}
+"""Names of the rooms whose example is a page. Tests run these pages."""
 
 WIDE_TABLES = {"benchmark.md", "readiness.md", "CHANGELOG.md"}
 """Pages with tables that are wider than a line of prose may be."""
 
+PROGRAM = re.compile(r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IMPORTED = re.compile(r"^(?:>>> )?from (mccpo(?:\.\w+)*) import \(?([\w, ]+)", re.MULTILINE)
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -133,6 +145,30 @@ def test_every_name_of_mccpo_has_an_example() -> None:
             assert f"mccpo.{name}" in (mccpo.__doc__ or "")
         else:
             assert name in contributing.partition(f"## {where}\n")[2].partition("\n## ")[0]
+
+
+def test_every_public_name_of_a_room_has_an_example() -> None:
+    on_pages = {name: page for names, page in FOLLOWED.items() for name in names.split()}
+    offered = {(each.package, each.name): each.value for each in python_api.public_names()}
+    without = []
+    for package, names in PUBLIC.items():
+        for name in names:
+            page = ROOT / on_pages[name] if name in on_pages else None
+            shown = page is not None and re.search(rf"import .*\b{name}\b", page.read_text(encoding="utf-8"))
+            if not shown and ">>>" not in (offered[package, name].__doc__ or ""):
+                without.append(f"{package}.{name}")
+    assert without == []
+
+
+def test_pages_import_only_public_names() -> None:
+    inner = set()
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN.values()):
+        for program in PROGRAM.findall(page.read_text(encoding="utf-8")):
+            for package, names in IMPORTED.findall(program):
+                listed = {name for name in re.split(r"[\s,]+", names) if name}
+                rest = {name for name in listed if not python_api.is_public(package, name)}
+                inner |= {f"{page.name}: {package}.{name}" for name in rest}
+    assert sorted(inner) == []
 
 
 def test_every_command_request_metric_and_error_is_in_the_reference() -> None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from docs.generate.public import PUBLIC
 from docs.generate.rooms import SOURCE, rooms
 
 INNER = ("serve", "bench", "cli")
@@ -20,8 +21,10 @@ _INTRO = """# Python API
 
 `import mccpo` offers what most programs need: [](python/mccpo.md). Each name there has an example that the tests run.
 
-The rooms behind it offer more, to those who extend mccpo. What a package's `__init__` does not offer is private.
-Names in `mccpo` change only with a line in the [changelog](../changelog.md). Names of the rooms may move.
+The packages behind it offer more. A page first has the names for users and for authors of extensions, each with an
+example that the tests run. Below *For other rooms* are those that mccpo needs inside: read them to understand it, and
+do not build on them, since they may move without notice. What a package's `__init__` does not offer is private.
+Names in `mccpo`, and the first names of each page, change only with a line in the [changelog](../changelog.md).
 
 ```{toctree}
 :maxdepth: 1
@@ -54,17 +57,23 @@ def public_names() -> list[Name]:
     return [Name(package, name, _value(package, name)) for package in packages() for name in _offered(package)]
 
 
+def is_public(package: str, name: str) -> bool:
+    """Whether a name is for users and authors of extensions, and not only for other rooms."""
+    return package == "mccpo" or name in PUBLIC.get(package, ())
+
+
 def pages() -> dict[str, str]:
     """The page of each package by its path, and the one that lists them."""
     home: dict[int, Name] = {}
     texts = {}
     for package in packages():
         names = [each for each in public_names() if each.package == package]
-        entries = [_entry(each, home.setdefault(id(each.value), each)) for each in names]
+        entries = {each.name: _entry(each, home.setdefault(id(each.value), each)) for each in names}
         about = _markdown(inspect.getdoc(import_module(package)) or "")
-        texts[f"python/{package}.md"] = f"# {package}\n\n{about}\n\n```{{py:module}} {package}\n```\n\n" + "\n\n".join(
-            entries
-        )
+        parts = [f"# {package}", about, f"```{{py:module}} {package}\n```"]
+        parts += [entry for name, entry in entries.items() if is_public(package, name)]
+        inner = [entry for name, entry in entries.items() if not is_public(package, name)]
+        texts[f"python/{package}.md"] = "\n\n".join([*parts, *(["## For other rooms", *inner] if inner else [])])
     listed = "\n".join(path.removesuffix(".md") for path in texts)
     return {"python.md": f"{_INTRO}{listed}\n```\n", **{path: f"{text}\n" for path, text in texts.items()}}
 

@@ -68,7 +68,7 @@ def test_utf_16_without_a_mark_is_named(encoding: str, capsys: pytest.CaptureFix
     ("row", "told"),
     [
         ("2023-01-01,richtig,10", "'richtig' is not 1 or 0, true or false, yes or no, correct or incorrect"),
-        ("2023-01-01,1,'37,5'", "\"37,5\" is not a number such as 12.5"),
+        ("2023-01-01,1,'37,5'", '"37,5" is not a number such as 12.5'),
         ("1 März,1,10", "'1 März' is not a time such as 2026-03-01 08:15"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_gate_asks_for_confidence_unless_theta_is_named(logs, capsys):
 
 
 @pytest.mark.parametrize("wrong", ["1", "0", "-0.5", "often"])
-def test_a_confidence_that_is_none_is_refused(logs, capsys, wrong):
+def test_invalid_confidence_is_refused(logs, capsys, wrong):
     assert "--ready is " in refusal(capsys, *logs[: -len(BY_THETA)], f"--ready={wrong}", "--out", "made")
 
 

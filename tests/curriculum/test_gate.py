@@ -168,7 +168,7 @@ def test_trusted_odds_are_below_those_of_a_lower_start(K0, doubt, guess, slip, l
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
-def test_a_confidence_that_is_none_is_refused(confidence):
+def test_invalid_confidence_is_refused(confidence):
     with pytest.raises(InputError, match="the confidence is"):
         check_confidence(confidence)
 

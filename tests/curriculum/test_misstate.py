@@ -31,6 +31,6 @@ def test_an_edge_that_a_longer_path_implies_is_not_turned() -> None:
         assert ("c", "a") not in misstate(triangle, "reversed", 0.3, seed).edges
 
 
-def test_a_share_that_is_none_is_refused() -> None:
+def test_invalid_share_is_refused() -> None:
     with pytest.raises(InputError, match="share of wrong edges"):
         misstate(TRUE, "missing", 0.0, 0)

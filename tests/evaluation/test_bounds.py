@@ -118,7 +118,7 @@ def test_values_that_are_all_at_the_most_are_bounded_by_it(most):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])
-def test_a_confidence_that_is_none_is_refused(alpha):
+def test_invalid_confidence_is_refused(alpha):
     with pytest.raises(InputError, match="alpha"):
         upper_bound(np.zeros(3), 1.0, alpha)
 

@@ -78,7 +78,7 @@ def test_welch_works_when_one_sample_is_constant() -> None:
         ([0.1 + 0.2, 0.3], [5.0, 5.0]),
     ],
 )
-def test_what_no_test_can_say_is_none(a: list[float], b: list[float]) -> None:
+def test_statistics_that_do_not_exist_are_none(a: list[float], b: list[float]) -> None:
     outcome = welch(a, b)
     assert (outcome.t, outcome.p, outcome.cohens_d) == (None, None, None)
     assert outcome.means == (np.mean(a), np.mean(b))

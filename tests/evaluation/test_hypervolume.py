@@ -79,13 +79,13 @@ def test_cases_by_hand(points, least, area):
 
 
 @pytest.mark.parametrize("costs", [(0.5, 0.7, 0.9), (0.5, 0.6, 0.7), (0.5, 0.5, 0.5), (0.0, 0.7, 0.9), (0.2, 0.2, 0.2)])
-def test_where_a_front_is_a_line_it_does_not_matter_what_is_spent(costs):
+def test_hypervolume_of_a_straight_front_ignores_spending(costs):
     """Return 0.6 + 0.4 × cost, as on the gate: whoever spends half of the cost or less reaches all of the line."""
     assert hypervolume(costs, [0.6 + 0.4 * x for x in costs], least=0.5) == pytest.approx(0.9)
 
 
 @given(st.lists(st.tuples(SHARES, SHARES), min_size=2, max_size=6), st.floats(0, 1), st.data())
-def test_to_spend_less_along_the_front_does_not_pay(points, part, data):
+def test_mixing_in_a_cheaper_policy_never_raises_the_hypervolume(points, part, data):
     """A policy that is replaced by its own mixture with a cheaper one leaves no more than before."""
     points = sorted(points)
     place = data.draw(st.integers(1, len(points) - 1))
@@ -131,7 +131,7 @@ def test_the_envelope_is_concave_and_above_all(points):
 
 
 @pytest.mark.parametrize(("costs", "returns"), [([0.1], []), ([float("nan")], [0.5])])
-def test_what_is_no_point_is_refused(costs, returns):
+def test_invalid_points_are_refused(costs, returns):
     with pytest.raises(InputError):
         hypervolume(costs, returns)
 

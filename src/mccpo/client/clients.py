@@ -38,6 +38,12 @@ class Client:
     """A client that waits for its answers. Used as `with Client(url, key) as tutor`.
 
     `seconds` is how long one try may take. `options` go to `httpx.Client`.
+
+    >>> answer = {"anchor": "12:ab34", "number": 12, "hash": "ab34", "at": "2026-03-02T09:00:00Z"}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))  # in place of a real one
+    >>> with Client("https://tutor.example", "a key", transport=service) as tutor:
+    ...     tutor.anchor().number
+    12
     """
 
     def __init__(
@@ -124,7 +130,17 @@ class Client:
 
 
 class AsyncClient:
-    """A client to be awaited. Used as `async with AsyncClient(url, key) as tutor`; otherwise as `Client`."""
+    """A client to be awaited. Used as `async with AsyncClient(url, key) as tutor`; otherwise as `Client`.
+
+    >>> import asyncio
+    >>> answer = {"anchor": "12:ab34", "number": 12, "hash": "ab34", "at": "2026-03-02T09:00:00Z"}
+    >>> service = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))  # in place of a real one
+    >>> async def look():
+    ...     async with AsyncClient("https://tutor.example", "a key", transport=service) as tutor:
+    ...         return (await tutor.anchor()).number
+    >>> asyncio.run(look())
+    12
+    """
 
     def __init__(
         self,

@@ -85,6 +85,9 @@ def paired(a: Values, b: Values) -> Difference:
 
     Positive t and d mean that `a` is larger. Where a statistic does not exist it is None, never NaN or infinity: where
     the differences do not vary (no test adds to that), and for a single pair.
+
+    >>> round(paired([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).t, 6)
+    4.0
     """
     first, second = finite_values(a, "a"), finite_values(b, "b")
     return _tested("paired", first, second, paired_estimate(first, second))
@@ -95,6 +98,9 @@ def welch(a: Values, b: Values) -> Difference:
 
     The signs are those of `paired`; a statistic that does not exist is None: where neither sample varies, and for a
     sample of one.
+
+    >>> round(welch([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).t, 2)
+    1.51
     """
     first, second = finite_values(a, "a"), finite_values(b, "b")
     return _tested("welch", first, second, welch_estimate(first, second))

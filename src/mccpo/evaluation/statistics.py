@@ -79,6 +79,10 @@ def summarise(per_seed: Values, *, yes_or_no: bool = False) -> Summary:
     The interval is Student's t, by n - 1 degrees of freedom. With `yes_or_no`, where a value is 1 or 0 for what a seed
     does or does not do, it is the exact one of a share: ten seeds of ten leave it open whether one in four fails. One
     seed has no interval, since nothing is known of the spread. Seeds that all agree have the interval [mean, mean].
+
+    >>> summary = summarise([3.0, 4.0, 5.0])
+    >>> summary.mean, summary.std
+    (4.0, 1.0)
     """
     values = finite_values(per_seed, "per_seed")
     mean, std = float(values.mean()), spread_of(values)

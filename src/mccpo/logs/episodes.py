@@ -26,6 +26,11 @@ def episodes(
     An episode is all that a learner did, of the given `concepts` only where these are named. Learners with fewer than
     `minimum` such events are left out; of the others `most` are taken, by a hash of their name and the seed, so that
     which ones does not depend on how many there are or on the order of the file.
+
+    >>> rows = {"learner": ["Ana", "Ana", "Bo"], "concept": ["adding"] * 3, "order": [0, 1, 0], "correct": [True] * 3}
+    >>> table = pl.DataFrame(rows).cast({"learner": pl.Enum(["Ana", "Bo"]), "concept": pl.Enum(["adding"])})
+    >>> episodes(table, minimum=2)["learner"].to_list()
+    ['Ana', 'Ana']
     """
     if minimum < 1 or (most is not None and most < 1):
         raise InputError(f"minimum is {minimum} and most is {most}", fix="give whole numbers of at least 1")

@@ -21,7 +21,15 @@ _NEVER_NULL = ("learner", "order", "correct")
 
 
 def write_table(table: pl.DataFrame, path: str | Path) -> None:
-    """Writes a canonical table as parquet, whole or not at all."""
+    """Writes a canonical table as parquet, whole or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> table = pl.DataFrame({"learner": ["Ana"] * 2, "concept": "adding", "order": [0, 1], "correct": [True, False]})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_table(table, Path(folder) / "answers.parquet")
+    ...     read_table(Path(folder) / "answers.parquet")["correct"].to_list()
+    [True, False]
+    """
     with files.replacing(path) as scratch:
         _write(table, scratch)
 
@@ -40,7 +48,16 @@ def _write(table: pl.DataFrame, path: Path) -> None:
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
-    """Reads a canonical table; one that others wrote may hold its names as text."""
+    """Reads a canonical table; one that others wrote may hold its names as text.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "answers.parquet"
+    ...     table = pl.DataFrame({"learner": ["Ana", "Bo"], "concept": "adding", "order": 0, "correct": [True, False]})
+    ...     table.write_parquet(path)
+    ...     read_table(path)["learner"].to_list()
+    ['Ana', 'Bo']
+    """
     source = Path(path)
     check_file(source)
     if not holds_parquet(source):

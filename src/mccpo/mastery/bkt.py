@@ -26,6 +26,11 @@ class BKT(NamedTuple):
     - `prior`: the chance that it is known before the first answer.
     - `learn`: the chance to learn it with an answer, while it is not known.
     - `guess`, `slip`: the chances of a right answer while it is not known, and of a wrong one while it is.
+
+    >>> model = BKT(*np.array([[0.4], [0.1], [0.2], [0.1]]), concepts=())
+    >>> state = model.update(0, model.init(0), correct=True)
+    >>> round(float(model.predict(0, state).correct), 4)
+    0.7425
     """
 
     prior: Float[np.ndarray, " entries"]

@@ -109,10 +109,30 @@ def _response_from_json(kind: type[Elo] | type[BestLR], document: Mapping[str, A
 
 
 def write_model(model: MasteryModel | ResponseModel, path: Path) -> None:
-    """Writes the model, whole or not at all."""
+    """Writes the model, whole or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from mccpo.mastery.bkt import BKT
+    >>> with TemporaryDirectory() as folder:
+    ...     numbers = np.array([[0.4, 0.4], [0.1, 0.1], [0.2, 0.2], [0.1, 0.1]])  # last: of other concepts
+    ...     write_model(BKT(*numbers, concepts=("adding",)), Path(folder) / "model.json")
+    ...     read_model(Path(folder) / "model.json").concepts
+    ('adding',)
+    """
     files.write_text(path, dump_json(model_to_json(model), indent=1) + "\n")
 
 
 def read_model(path: Path) -> MasteryModel | ResponseModel:
-    """Reads a model that `write_model` wrote."""
+    """Reads a model that `write_model` wrote.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from mccpo.mastery.bkt import BKT
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.json"
+    ...     write_model(BKT(*np.array([[0.4], [0.1], [0.2], [0.1]]), concepts=()), path)
+    ...     read_model(path).slip.tolist()
+    [0.1]
+    """
     return model_from_json(read_json(path, fix="fit one with `mccpo fit-learner`"), str(path))

@@ -176,6 +176,12 @@ def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, epi
     Where learners are seen by very many numbers, the episodes are played in blocks, one after the other: the memory
     that they take then grows with the concepts, and not with concepts times episodes. Blocks are the same, and so are
     the random numbers, wherever they are played.
+
+    >>> import jax
+    >>> from mccpo import METHODS, make
+    >>> played = evaluate_policy(make("gate"), METHODS["random-ready"].build(), jax.random.key(0), episodes=4)
+    >>> played.ret.shape
+    (4,)
     """
     blocks = -(-episodes * env.num_features // SEEN_AT_ONCE)
     if blocks == 1:

@@ -167,7 +167,11 @@ def _with_shared_network(entry: GradientEntry) -> GradientEntry:
 
 
 def method_names(*, variants: bool = True, others: bool = True) -> list[str]:
-    """Every method: ours in the order of the tables, then those of other packages, unless `others` is false."""
+    """Every method: ours in the order of the tables, then those of other packages, unless `others` is false.
+
+    >>> method_names()[:2]
+    ['unconstrained', 'reward-shaped']
+    """
     names = METHODS if others else METHODS.registered
     return [name for name in names if variants or name not in METHODS.registered or not METHODS[name].variant]
 

@@ -33,7 +33,7 @@ from ..client import refused  # noqa: TID252 - shared by the folders of these te
         b'{"correct": true, "note": "\xff"}',
     ],
 )
-def test_what_is_not_of_the_form_is_a_problem_and_changes_nothing(api, body):
+def test_malformed_requests_are_problems_and_change_nothing(api, body):
     learner = api.learner("strict")
     decision = api.next(learner)["id"]
     headers = {"content-type": "application/json"}
@@ -118,5 +118,5 @@ def test_a_question_that_is_wrong_is_refused(api, query):
         ("GET", "/v1/learners/" + "x" * 65, 422),
     ],
 )
-def test_what_is_not_there_is_a_problem_too(api, method, path, status):
+def test_unknown_ids_are_problems(api, method, path, status):
     refused(api(method, path), status)

@@ -119,7 +119,7 @@ def test_a_second_request_while_the_first_is_under_way_is_a_conflict(api):
 
 
 @pytest.mark.parametrize("key", ["", "two words", "x" * 201])
-def test_a_key_that_is_none_is_refused(api, key):
+def test_an_invalid_idempotency_key_is_refused(api, key):
     refused(api("POST", "/v1/learners", json={"name": "keyless"}, headers={"Idempotency-Key": key}), 422)
 
 

@@ -44,7 +44,7 @@ def test_a_teacher_of_a_class_sees_its_learners_and_no_others(school):
             assert answer.status_code in ({status, 422} if status == 200 and body else {status}), (name, path)
 
 
-def test_what_is_about_all_learners_is_not_for_a_teacher_of_some(school):
+def test_teachers_of_some_classes_do_not_see_all_learners(school):
     for path in ("/v1/monitor", "/v1/decisions/export", "/v1/xapi/statements"):
         refused(school["of 3b"].get(path), 403, "classes")
         assert school["teacher"].get(path).status_code == 200

@@ -104,7 +104,7 @@ def try_out(server, mode, prepare=lambda case: case):
     return statuses
 
 
-def test_what_is_of_the_form_is_answered_as_the_document_says(server, known):
+def test_valid_requests_are_answered_as_the_document_says(server, known):
     def meeting_something(case):
         if case.method != "DELETE":
             case.path_parameters.update({name: id for name, id in known.items() if name in case.path_parameters})
@@ -115,7 +115,7 @@ def test_what_is_of_the_form_is_answered_as_the_document_says(server, known):
     assert set(statuses) <= {200, 201, 404, 409, 410, 422}
 
 
-def test_what_is_of_another_form_is_refused_as_the_document_says(server):
+def test_invalid_requests_are_refused_as_the_document_says(server):
     statuses = try_out(server, GenerationMode.NEGATIVE)
     assert statuses[422] > statuses.total() / 3  # there are routes to which nothing wrong can be said
     assert set(statuses) <= {200, 201, 401, 404, 410, 422}

@@ -53,7 +53,7 @@ def test_signing_in_is_limited_and_told(keyed, caplog):
     assert f"signed in tenant=north key={id} role=teacher source=127.0.0.1" in told
 
 
-def test_what_matters_leaves_a_line_and_every_event_its_key(keyed, caplog):
+def test_important_events_are_logged_with_their_keys(keyed, caplog):
     caplog.set_level("INFO", "mccpo.serve.security")
     nobody, texts = keyed
     client, admin = nobody.as_(texts["client"]), nobody.as_(texts["admin"])

@@ -66,7 +66,7 @@ def test_rates_count_what_they_say(monitor):
     assert report["override"]["rate"] == 1 / 5
 
 
-def test_what_is_deferred_is_counted_apart_and_what_failed_all_the_same(monitor):
+def test_deferrals_and_failures_are_counted_separately(monitor):
     lesson = first_lesson(monitor.release)
     for by, reason in (("policy", None), ("deferred", "below the bound"), ("deferred", "unready"), ("teacher", None)):
         monitor.record_decision("a", lesson, by, reason=reason)

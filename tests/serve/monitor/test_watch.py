@@ -43,7 +43,7 @@ async def seen(watch, wanted):
     raise AssertionError(report)
 
 
-def test_what_another_service_writes_is_seen_without_a_word_of_our_own(database, release):
+def test_events_of_another_service_are_seen(database, release):
     async def story():
         async with watched(database, release) as (one, first), watched(database, release) as (other, second):
             await taught(one, "Ana", 2, team="a")
@@ -93,7 +93,7 @@ def test_whoever_is_no_longer_in_memory_is_looked_up(tmp_path, release):
     asyncio.run(story())
 
 
-def test_who_was_erased_is_not_counted_before_a_restart_nor_after(tmp_path, release):
+def test_erased_learners_are_not_counted_before_or_after_a_restart(tmp_path, release):
     async def story():
         url = str(tmp_path / "record.db")
         async with watched(url, release) as (service, watch):

@@ -115,7 +115,7 @@ def test_keys_of_programs_and_wrong_keys_open_nothing(keyed):
         assert browser.get("/pages/learners").status_code == 303
 
 
-def test_a_cookie_is_no_key_of_the_api_nor_a_key_a_visit(keyed):
+def test_cookies_do_not_open_the_api_and_keys_do_not_open_pages(keyed):
     browser = signed_in(keyed, "admin")
     del browser.client.headers["Authorization"]
     assert browser.get("/pages/learners").status_code == 200
@@ -239,7 +239,7 @@ def test_pages_allow_no_script_but_their_own(api):
         assert not re.search(r'(src|href|action)="(?!/pages/|#)', answer.text)
 
 
-def test_what_is_vendored_is_what_is_written_down(api):
+def test_vendored_files_match_their_recorded_hashes(api):
     folder = STATIC / "vendor"
     written = dict(re.findall(r"^\| `([^`]+)` .*`([0-9a-f]{64})` \|$", (folder / "VENDORED.md").read_text(), re.M))
     files = {one.name for one in folder.iterdir() if one.suffix in (".js", ".css")}

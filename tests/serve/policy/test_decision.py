@@ -192,7 +192,7 @@ def test_ties_go_to_the_first(diamonds):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.1, 1.1])
-def test_a_mastery_that_is_none_is_refused(diamonds, value):
+def test_invalid_mastery_is_refused(diamonds, value):
     standing = initial_state(diamonds["mc-cpo"])._replace(K=np.array([0.2, value, 0.2, 0.2]))
     with pytest.raises(Refusal, match="mastery of 'b'"):
         decide(diamonds["mc-cpo"], standing, 0.5)
@@ -226,7 +226,7 @@ def test_arrays_that_say_ready_where_the_gate_does_not_open_nothing(diamonds, mo
 
 
 @pytest.mark.parametrize("uniform", [-0.1, 1.0, float("nan")])
-def test_a_draw_that_is_none_is_refused(release, uniform):
+def test_invalid_draw_is_refused(release, uniform):
     with pytest.raises(InputError, match="draw by"):
         decide(release, initial_state(release), uniform)
 

@@ -20,7 +20,7 @@ def test_a_concept_is_ready_where_every_prerequisite_has_reached_theta():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1.0000001, -0.1])
-def test_a_mastery_that_is_none_keeps_the_gate_shut(value):
+def test_invalid_mastery_keeps_the_gate_shut(value):
     assert not gate.holds(NEEDS, Opening(0.7), {"a": value}, "b")
     assert gate.unmet(NEEDS, Opening(0.7), {"a": value}, "b") == ["a"]
 
@@ -31,7 +31,7 @@ def test_what_is_not_known_keeps_the_gate_shut():
 
 
 @pytest.mark.parametrize("theta", [float("nan"), 0.0, -1.0, 1.0, 2.0])
-def test_a_threshold_that_is_none_keeps_the_gate_shut(theta):
+def test_invalid_threshold_keeps_the_gate_shut(theta):
     assert not gate.holds(NEEDS, Opening(theta), {"a": 1.0, "b": 1.0}, "c")
     assert not gate.holds(NEEDS, Opening(theta), {"a": 1.0, "b": 1.0}, "a")
 
@@ -45,7 +45,7 @@ def test_with_a_confidence_all_prerequisites_have_to_hold_at_once():
     assert gate.unmet(NEEDS, Opening(0.7, 0.9), {"a": float("nan"), "b": 1.0}, "c") == ["a"]
 
 
-def test_what_is_in_doubt_counts_for_less():
+def test_doubtful_mastery_counts_for_less():
     opening = Opening(0.7, 0.9, {"a": 0.5})
     assert not gate.holds(NEEDS, opening, {"a": 0.92}, "b")
     assert gate.chance(opening, {"a": 0.92}, ["a"]) == pytest.approx(11.5 / 2 / (11.5 / 2 + 1))  # odds of 0.92: 11.5
@@ -54,7 +54,7 @@ def test_what_is_in_doubt_counts_for_less():
 
 
 @pytest.mark.parametrize("confidence", [float("nan"), 0.0, -1.0, 1.0, 2.0])
-def test_a_confidence_that_is_none_keeps_the_gate_shut(confidence):
+def test_invalid_confidence_keeps_the_gate_shut(confidence):
     assert not gate.holds(NEEDS, Opening(0.7, confidence), {"a": 1.0, "b": 1.0}, "c")
 
 

@@ -258,7 +258,7 @@ def an_edge_less(document):
         lambda d: d["parts"][PART]["budgets"].update(c3=9.0),
     ],
 )
-def test_what_could_be_served_is_refused_where_the_run_did_not_save_it(folder, edit):
+def test_an_edited_policy_file_is_refused(folder, edit):
     path = folder / "policies.json"
     saved = json.loads(path.read_text())
     path.write_text(json.dumps(saved))  # laid out anew, it says the same

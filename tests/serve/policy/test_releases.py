@@ -45,7 +45,7 @@ def test_a_shadow_that_takes_over_no_longer_looks_on(pair):
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True])
-def test_a_share_that_is_none_is_refused(pair, share):
+def test_invalid_share_is_refused(pair, share):
     with pytest.raises(InputError, match="share"):
         Releases(pair[0]).watch(pair[1], share)
 

@@ -23,7 +23,7 @@ def test_only_the_owner_can_read_it(keyring):
     again.close()
 
 
-def test_what_is_sealed_opens_as_what_it_was_and_as_nothing_else(keyring):
+def test_sealed_values_open_only_in_their_own_place(keyring):
     ada, bob = keyring.add(["lrn_ada", "lrn_bob"])
     sealed = keyring.seal("lrn_ada", ada, "identity", ["Ada", {"class": "1"}])
     assert b"Ada" not in sealed

@@ -107,7 +107,7 @@ def test_a_set_that_is_given_whole_is_taken_as_it_is(tmp_path, three):
         ("UPDATE release SET weights = zeroblob(length(weights)) WHERE version = ?", "has been changed"),
     ],
 )
-def test_what_is_gone_or_changed_is_refused_in_one_line(tmp_path, three, place, statement, words):
+def test_damaged_records_of_releases_are_refused_in_one_line(tmp_path, three, place, statement, words):
     url = tmp_path / "record.db"
     _, last = served(url, three[0], lambda live: live.load(three[1]), lambda live: live.watch(three[2], 1.0))
     with sqlite3.connect(url) as connection:

@@ -163,7 +163,7 @@ def test_any_byte_of_any_event(record, copy):
         assert f"event {number}" in _verdict(copy).wrong
 
 
-def test_any_event_that_is_gone_and_any_two_that_are_swapped(record, copy):
+def test_a_missing_event_and_swapped_events_are_found(record, copy):
     events = _events(record)
     for number, *_ in events:
         shutil.copy(record, copy)
@@ -206,7 +206,7 @@ def test_the_command_names_the_decision_and_exits_3(record, copy, capsys):
         ("session", lambda content: content.update(away=1.0)),
     ],
 )
-def test_what_does_not_follow_is_found_even_where_all_hashes_fit(record, copy, kind, change):
+def test_wrong_consequences_are_found_even_if_all_hashes_fit(record, copy, kind, change):
     number = [json.loads(text)["kind"] for _, text, _ in _events(record)].index(kind) + 1
 
     def rewritten(event):
@@ -226,7 +226,7 @@ async def _deferred(url, release):
 
 
 @pytest.mark.parametrize("to", ["teacher", "probe"])
-def test_what_was_deferred_holds_and_no_word_of_it_can_be_changed(run_of, tmp_path, to):
+def test_deferred_decisions_verify_and_cannot_be_changed(run_of, tmp_path, to):
     release = load_release(run_of(make("tutor-15", concepts=6, horizon=20)), deferral=Deferral(to))
     asyncio.run(_deferred(str(tmp_path / "record.db"), release))
     number, text, _ = _events(tmp_path / "record.db")[-1]

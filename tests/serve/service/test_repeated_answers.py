@@ -46,7 +46,7 @@ def test_an_idempotency_key(sandbox):
 
 
 @pytest.mark.parametrize("kept", ['{"again":false,"number":%d}', '{"again":false,"number":null}', '{"kind":"x"}', "x"])
-def test_what_is_kept_under_a_key_makes_nobody_say_what_never_happened(sqlite_sandbox, kept):
+def test_stored_answers_cannot_make_up_events(sqlite_sandbox, kept):
     """Whoever changes it, the answer is one of the record's own for this very request, or none."""
 
     async def story():

@@ -80,7 +80,7 @@ def test_a_load_is_answered_again_whatever_became_of_the_run(api, runs, tmp_path
     assert api.get("/v1/releases").json()["shadow"] is None
 
 
-def test_who_names_the_release_to_roll_back_to_may_ask_twice_without_a_key(api):
+def test_naming_the_release_makes_a_roll_back_safe_to_repeat(api):
     first = current(api)
     second = api.post("/v1/releases", {"run": "second"}).json()["current"]["version"]
     for _ in range(2):
@@ -90,7 +90,7 @@ def test_who_names_the_release_to_roll_back_to_may_ask_twice_without_a_key(api):
     assert current(api) == first
 
 
-def test_what_is_kept_of_statements_must_tell_outcomes_as_the_events_do(api, record):
+def test_stored_statements_must_agree_with_the_events(api, record):
     learner = api.learner("Ana")
     api.next(learner)
     api.post("/v1/xapi/statements", [statement(True, "Ana"), statement(True, "nobody")], headers=KEY)

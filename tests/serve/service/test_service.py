@@ -100,7 +100,7 @@ def test_latecomers(sqlite_sandbox):
     asyncio.run(story())
 
 
-def test_what_is_not_there_and_what_is_another_tenants(sqlite_sandbox):
+def test_missing_ids_and_ids_of_other_tenants_look_the_same(sqlite_sandbox):
     async def story():
         async with sqlite_sandbox() as service:
             learner = (await service.register("t", Register("Ada"))).id

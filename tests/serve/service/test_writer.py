@@ -143,7 +143,7 @@ def test_two_services_on_one_database_do_not_overtake_each_other(sandbox):
     asyncio.run(story())
 
 
-def test_what_another_process_writes_drops_the_learners_it_is_about_and_no_others(sandbox):
+def test_writes_of_another_process_drop_only_their_learners(sandbox):
     async def story():
         async with sandbox() as one, sandbox() as other:
             ada, eve = [(await one.register("t", Register(name))).id for name in ("Ada", "Eve")]

@@ -56,6 +56,10 @@ def draw(
     """Draws prerequisites to the left of what needs them; with `mastery` [V], also what is mastered, ready and locked.
 
     The strip at the left of each box shows the demand of the concept, pale for easy and dark red for hard.
+
+    >>> from mccpo import Curriculum
+    >>> draw(Curriculum.from_edges([("counting", "adding")]))[:4]
+    '<svg'
     """
     picture = _Picture(curriculum, mastery, theta)
     return "\n".join((*picture.lines(title), "</svg>", ""))

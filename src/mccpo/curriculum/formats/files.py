@@ -16,7 +16,15 @@ MAX_BYTES = 256 * 2**20
 
 
 def read_raw(path: str | Path) -> RawGraph:
-    """Reads what a graph file states, without judging the graph; a file that cannot be understood is refused."""
+    """Reads what a graph file states, without judging the graph; a file that cannot be understood is refused.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "graph.csv"
+    ...     _ = path.write_text("prerequisite,concept\\ncounting,adding\\nadding,adding\\n")
+    ...     read_raw(path).edges
+    (('counting', 'adding'), ('adding', 'adding'))
+    """
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder", fix="name a file in it")
     graph_format = format_of(path)
@@ -30,7 +38,16 @@ def read_raw(path: str | Path) -> RawGraph:
 
 
 def write_raw(raw: RawGraph, path: str | Path) -> None:
-    """Writes a graph in the format that the suffix of `path` names, whole or not at all."""
+    """Writes a graph in the format that the suffix of `path` names, whole or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from mccpo.curriculum import RawConcept
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "graph.csv"
+    ...     write_raw(RawGraph((RawConcept("counting"), RawConcept("adding", ("counting",), 0.3))), path)
+    ...     path.read_text().splitlines()
+    ['prerequisite,concept,demand', ',counting,', 'counting,adding,0.3']
+    """
     graph_format = format_of(path)
     if Path(path).is_dir():
         raise InputError(f"cannot write {path}: it is a folder", fix="name a file")

@@ -23,7 +23,11 @@ _NONCHARACTERS = {"\ufffe", "\uffff"}
 
 @dataclass(frozen=True)
 class RawConcept:
-    """One row of a graph file: a concept, what it says it needs, and its demand where it gives one."""
+    """One row of a graph file: a concept, what it says it needs, and its demand where it gives one.
+
+    >>> RawConcept("adding", ("counting",), demand=0.3).prerequisites
+    ('counting',)
+    """
 
     name: str
     prerequisites: tuple[str, ...] = ()
@@ -55,7 +59,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """Everything a graph file says, in its own order: repeats, self-loops and dangling prerequisites are kept."""
+    """Everything a graph file says, in its own order: repeats, self-loops and dangling prerequisites are kept.
+
+    >>> RawGraph((RawConcept("counting"), RawConcept("adding", ("counting", "nowhere")))).edges
+    (('counting', 'adding'), ('nowhere', 'adding'))
+    """
 
     rows: tuple[RawConcept, ...]
     source: str = "FILE"

@@ -62,6 +62,10 @@ def check(raw: RawGraph) -> LintReport:
     is stated more than once. `near-duplicate`: names that differ only in case, spacing or plural. `unreachable`: a
     concept that no learner can become ready for, because it is on or behind a cycle, a self-loop or a dangling
     prerequisite. `redundant`: an edge that a longer path already implies.
+
+    >>> from mccpo.curriculum import RawConcept
+    >>> print(check(RawGraph((RawConcept("a", ("b",)), RawConcept("b", ("a",))))).findings[0].where)
+    a → b → a
     """
     repaired, _ = repair(raw)
     findings: list[Finding] = [

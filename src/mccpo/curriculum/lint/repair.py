@@ -41,6 +41,11 @@ def repair(raw: RawGraph, *, reduce: bool = False) -> tuple[Curriculum, tuple[Re
     demand and the prerequisites of all its rows. In each cycle the edges that go are those that lead back in an order
     of the concepts chosen to have few of them (the first in the file coming first, all else being equal); none that
     could be kept without closing a cycle is removed. Redundant edges go only when asked for, with `reduce`.
+
+    >>> from mccpo.curriculum import RawConcept
+    >>> curriculum, removed = repair(RawGraph((RawConcept("a"), RawConcept("b", ("a", "b")))))
+    >>> curriculum.edges, [removal.where for removal in removed]
+    ((('a', 'b'),), ['b → b'])
     """
     known = set(raw.names)
     removed: list[Removal] = []

@@ -18,6 +18,14 @@ class SafetyWrapper(
 
     The cost is the sum of the costs that `costs` names, of all of them where it names none; to bound what carries a
     budget, give the environment's `constrained`. `info["cost"]` is always the same number.
+
+    >>> from mccpo import make
+    >>> from mccpo.env.gym import TutorEnv
+    >>> env = SafetyWrapper(TutorEnv(make("chain")))
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, cost, terminated, truncated, info = env.step(0)
+    >>> cost == sum(info["costs"].values())
+    True
     """
 
     def __init__(self, env: gymnasium.Env[FloatArray, np.int64], costs: tuple[str, ...] | None = None) -> None:

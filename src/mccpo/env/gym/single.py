@@ -33,6 +33,12 @@ class TutorEnv(gymnasium.Env[FloatArray, np.int64]):
 
     An episode ends by the environment's own rule, so nothing is registered with a limit on its steps. `reset` takes no
     options.
+
+    >>> from mccpo import make
+    >>> env = TutorEnv(make("chain"))
+    >>> observation, info = env.reset(seed=0)
+    >>> info["action_mask"].tolist()
+    [1, 0, 0, 0, 0, 1]
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]  # Gymnasium's is not a ClassVar

@@ -31,6 +31,12 @@ class TutorVectorEnv(VectorEnv[FloatArray, npt.NDArray[np.int64], npt.NDArray[An
     have it.
 
     `reset` takes a seed, from which copy i has seed + i, or a list of one for each copy, and no options.
+
+    >>> from mccpo import make
+    >>> envs = TutorVectorEnv(make("chain"), num_envs=4)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> infos["action_mask"].shape
+    (4, 6)
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Gymnasium's is not a ClassVar

@@ -64,7 +64,15 @@ class AgentRow:
 
 
 def write_agent_rows(path: str | Path, rows: Iterable[AgentRow]) -> None:
-    """Writes rows of `measure`, of one agent or several, to be named with `--rows`."""
+    """Writes rows of `measure`, of one agent or several, to be named with `--rows`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> row = AgentRow("gate", "my-agent", None, 0, 1.0, 1.0, 0.5, 0.0, 0.0, {"c": 0.25})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_agent_rows(Path(folder) / "rows.parquet", [row])
+    ...     read_agent_rows(Path(folder) / "rows.parquet")[0].costs
+    {'c': 0.25}
+    """
     written = [row.columns() for row in rows]
     costs = sorted({column for row in written for column in row if column.startswith("J_")})
     columns = _COLUMNS | dict.fromkeys(costs, pl.Float64)

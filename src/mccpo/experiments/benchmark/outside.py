@@ -42,7 +42,12 @@ def measure(
     episodes: int = EVALUATION_EPISODES,
     seconds: float | None = None,
 ) -> AgentRow:
-    """One row: what one agent (one seed of it) is worth on fresh episodes; `seconds` is how long it was trained."""
+    """One row: what one agent (one seed of it) is worth on fresh episodes; `seconds` is how long it was trained.
+
+    >>> row = measure("gate", lambda observation, mask: int(mask.argmax()), name="my-agent", episodes=2)
+    >>> row.method, row.seed, sorted(row.costs)
+    ('my-agent', 0, ['c'])
+    """
     from mccpo.env.gym import TutorEnv  # noqa: PLC0415 - Gymnasium is an extra
 
     env = train_and_test(environment).test if isinstance(environment, str) else environment

@@ -147,6 +147,16 @@ def audit(
     `gains` are the gains of mastery with each row by model, NaN or null where a model says nothing; an answer that is
     right and gains at most the `threshold` of its model is an event. `retained` marks the rows of the retained
     episodes. `by` names group columns; all of the table by default. Months and hours are told `hours_ahead` of UTC.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from mccpo.logs import read
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "answers.csv"
+    ...     _ = path.write_text("learner,concept,correct\\n" + "Ana,adding,1\\n" * 4)
+    ...     found = audit(read(path, "table"), {"my-model": np.array([0.2, 0.1, 0.001, 0.0])})
+    >>> found.rate("my-model").events
+    2
     """
     rows = Rows.of(table)
     measures = _measures(table, gains or {}, threshold)

@@ -14,7 +14,11 @@ from mccpo.logs.reading.fields import Field
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a user can say about a file beyond its format."""
+    """What a user can say about a file beyond its format.
+
+    >>> ReadOptions(delimiter=";", mapping={"learner": "student", "correct": "right"}).mapping["learner"]
+    'student'
+    """
 
     delimiter: str | None = None
     encoding: str | None = None

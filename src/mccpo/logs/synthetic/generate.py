@@ -77,6 +77,12 @@ def generate(
     `rows` counts answers and faulty rows; a format with a row for each concept of an answer has more. `faults` is the
     share of faulty rows: repetitions, lines too long or cut short, without a learner, with an answer or a time that
     cannot be read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     made = generate("table", Path(folder) / "answers.csv", rows=300, learners=5)
+    >>> made.contents.learners, made.mapping["concept"]
+    (5, 'skill')
     """
     platform = _platform(format)
     faulty = _faulty(platform, format, rows, faults)

@@ -173,6 +173,9 @@ def auc(predicted: Float[np.ndarray, " events"], correct: Bool[np.ndarray, " eve
     """The chance that of a right and a wrong answer the right one was given more; a tie counts half.
 
     NaN where all answers are the same.
+
+    >>> auc(np.array([0.9, 0.2, 0.6]), np.array([True, False, False]))
+    1.0
     """
     right = int(correct.sum())
     wrong = len(correct) - right

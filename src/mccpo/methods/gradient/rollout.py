@@ -24,6 +24,9 @@ class Sizes:
     """What fixes the compiled program: how much is played and how it is cut up.
 
     `final` is how many episodes, of a hundred steps each, choose a run's policy among its finalists.
+
+    >>> Sizes(environments=64).rollout
+    128
     """
 
     environments: int = 32

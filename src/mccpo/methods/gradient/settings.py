@@ -24,6 +24,9 @@ class PPOSettings(NamedTuple):
     With `follow` above 0, a cost weighs more than its price in an episode that is expected to exceed what training aims
     at, by `follow` times the excess in budgets, to three prices at most, and less in others, to nothing (`due_of`).
     With `selecting` at 0, the result is the last policy, and validation has no say.
+
+    >>> PPOSettings(learning_rate=3e-4).clip
+    0.2
     """
 
     learning_rate: float | Float[Array, ""] = 1e-3
