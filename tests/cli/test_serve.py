@@ -405,3 +405,15 @@ def test_a_port_that_is_taken_is_refused(capsys):
     with serving("six") as (_, told):
         port = told["url"].rsplit(":", 1)[1]
         assert "cannot listen on" in refusal(capsys, "serve", "five", "--no-keys", "--port", port)
+
+
+def test_a_product_has_one_thread_unless_the_operator_says_otherwise():
+    """Set before anything imports NumPy, which reads the variables once."""
+    code = (
+        "import os, sys; from mccpo.cli.commands import serve; serve._one_thread_a_product();"
+        "assert 'numpy' not in sys.modules; print(os.environ['OPENBLAS_NUM_THREADS'], os.environ['MKL_NUM_THREADS'])"
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(call, env={**kept, "MKL_NUM_THREADS": "4"}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "4"]

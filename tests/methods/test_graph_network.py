@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mccpo.env import Conditioned, make
-from mccpo.methods.gradient import graph_network as graph_network_module
 from mccpo.methods.gradient.graph_network import GraphNetwork, graph_network_of, shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.policy import GraphPolicyNetwork
@@ -115,13 +114,9 @@ def test_renaming_the_concepts_renames_the_actions_and_nothing_else():
     np.testing.assert_allclose(other_values, values, atol=1e-5)
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["whole", "in parts"])
 @pytest.mark.parametrize("shape", [{}, {"rounds": 0, "sees_neighbours": True, "heard": 4}], ids=["rounds", "heard"])
-def test_values_and_gradients_are_those_that_jax_finds_by_itself(shape, whole, monkeypatch):
-    """Of a graph with a concept of 70 neighbours, which takes more than one table to list; 80 is no multiple of 12."""
-    if not whole:
-        for name, number in {"WHOLE": 0, "PART": 0, "LEAST_CONCEPTS": 12}.items():
-            monkeypatch.setattr(graph_network_module, name, number)
+def test_gradients_are_those_that_jax_finds_by_itself(shape):
+    """Of a graph with a concept of 70 neighbours, which takes more than one table to list."""
     edges = (*((of, 79) for of in range(70)), *((0, to) for to in range(70, 79)), (3, 4))
     net = network(80, edges, **shape)
     plain = GraphPolicyNetwork(**{field.name: getattr(net, field.name) for field in dataclasses.fields(net)})
@@ -131,8 +126,6 @@ def test_values_and_gradients_are_those_that_jax_finds_by_itself(shape, whole, m
         return jax.jit(jax.grad(lambda parameters: sum((part**2).sum() for part in which.apply(parameters, features))))
 
     np.testing.assert_allclose(gradient(net)(weights(net)), gradient(plain)(weights(net)), rtol=2e-4, atol=1e-3)
-    for own, theirs in zip(applied(net, weights(net), features), plain.apply(weights(net), features), strict=True):
-        np.testing.assert_allclose(own, theirs, rtol=1e-5, atol=1e-5)
 
 
 def test_learners_with_own_graphs_get_no_edges():

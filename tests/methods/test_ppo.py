@@ -13,6 +13,7 @@ from mccpo.errors import InputError
 from mccpo.methods import GradientEntry, budgets_of, method_arrays, method_entry, method_spec
 from mccpo.methods.gradient import ppo
 from mccpo.methods.gradient.gae import advantages, appraise
+from mccpo.methods.gradient.graph_network import shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.ppo import Batch, objective, start
 from mccpo.methods.gradient.rollout import Sizes, choose, network_of, play
@@ -381,3 +382,30 @@ def test_what_an_episode_has_spent_is_not_weighted():
     np.testing.assert_allclose(playing.spent, spent, rtol=1e-4, atol=1e-6)
     assert not np.allclose(playing.weight, 1.0)
     assert not np.allclose(playing.totals[1:], spent, rtol=2e-4)
+
+
+# Large minibatches.
+
+
+def test_gradient_of_a_minibatch_in_parts_is_that_of_the_whole(monkeypatch):
+    network = shared_network_of(ENV)
+    parameters = network.init(jax.random.key(0))
+    draw, rows = np.random.default_rng(0), (4, 8)
+    features = draw.uniform(size=(4, ENV.num_features, 8)).astype(np.float32)
+    numbers = [draw.normal(size=rows).astype(np.float32) for _ in range(2)]
+    targets = draw.normal(size=(4, network.signals, 8)).astype(np.float32)
+    ready = np.ones((4, ENV.num_actions, 8), bool)
+    batch = Batch(features, ready, np.ones(rows, int), numbers[0], np.ones(rows), numbers[1], targets)
+    whole = gradient(network, PPOSettings(), 0.05, parameters, batch)
+    monkeypatch.setattr(ppo, "CACHED", network.widest * 8)
+    assert ppo.pieces_of(network, batch) == 4
+    in_parts = jax.jit(partial(ppo.gradient_of, objective, network))(PPOSettings(), 0.05, parameters, batch)
+    np.testing.assert_allclose(in_parts, whole, rtol=1e-4, atol=1e-6)
+
+
+def test_only_large_graphs_have_their_minibatches_cut():
+    batch = Batch(*[jnp.zeros((4, 32))] * 7)
+    large = make("tutor-15", concepts=1330, curriculum_seed=0)
+    assert ppo.pieces_of(shared_network_of(ENV), batch) == 1
+    assert ppo.pieces_of(shared_network_of(large), batch) == 4
+    assert ppo.pieces_of(network_of(large), batch) == 1

@@ -10,9 +10,8 @@ is turned about, and what a layer adds to every concept, or to every learner, is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -71,6 +70,11 @@ class GraphPolicyNetwork(PolicyNetwork):
         return self.actions // self.concepts
 
     @property
+    def widest(self) -> int:
+        """How many numbers the widest hidden layer has for each observation: those of all concepts."""
+        return self.concepts * self.hidden[0]
+
+    @property
     def inputs(self) -> int:
         """How many numbers each concept sees."""
         own = sum(width for _, width in self.blocks)
@@ -95,7 +99,7 @@ class GraphPolicyNetwork(PolicyNetwork):
         xp = namespace(parameters, features)
         w, b, *layers = self.unpack(parameters)
         rest = features[self._rest]
-        nodes = self.first_layer(w, b, features, rest, self.relu)
+        nodes = self.relu(self.first_layer(w, b, features, rest))
         for _ in range(self.rounds):
             w, b, *layers = layers
             own, before, after = xp.split(self.on_nodes(w, nodes), 3, axis=1)
@@ -103,14 +107,11 @@ class GraphPolicyNetwork(PolicyNetwork):
         w_pool, b_pool, *told, w_score, b_score, w_action, w_other, b_other = layers
         whole = xp.tanh(w_pool @ xp.concatenate([nodes.mean(axis=0), rest]) + b_pool[:, None])
         pooled = self.hidden[0] + 2 * self.heard
-        heard = self._both_ways(self.by_concept(partial(self.on_nodes, told[0]), nodes)) if told else ()
-        of_all = w_score[:, pooled:] @ whole + b_score[:, None]
-
-        def scored(*nodes: Array) -> Array:
-            own = self.on_nodes(w_score[:, :pooled], xp.concatenate(nodes, axis=1))
-            return self.on_nodes(w_action, self.relu(own + of_all))
-
-        logits = self.by_concept(scored, nodes, *heard).reshape(-1, features.shape[-1])
+        if told:
+            nodes = xp.concatenate([nodes, self._both_ways(self.on_nodes(told[0], nodes))], axis=1)
+        own = self.on_nodes(w_score[:, :pooled], nodes)
+        scores = self.relu(own + (w_score[:, pooled:] @ whole + b_score[:, None]))
+        logits = self.on_nodes(w_action, scores).reshape(-1, features.shape[-1])
         others = w_other @ whole + b_other[:, None]
         free = self.actions - len(logits)
         return xp.concatenate([logits, others[:free]]), others[free:]
@@ -121,9 +122,8 @@ class GraphPolicyNetwork(PolicyNetwork):
         bias: Float[Array, " out"],
         features: Float[Array, "features batch"],
         rest: Float[Array, "rest batch"],
-        then: Callable[[Array], Array] = lambda values: values,
     ) -> Float[Array, "concepts out batch"]:
-        """A layer on what each concept sees, and what follows it; `rest` are the features of the whole learner.
+        """A layer on what each concept sees; `rest` are the features of the whole learner.
 
         What is known of a concept once and for all is worked out once, and added for all learners.
         """
@@ -133,19 +133,11 @@ class GraphPolicyNetwork(PolicyNetwork):
             for first, width in self.blocks
         ]
         seen = xp.concatenate(own, axis=1)
-        more = self._both_ways(seen) if self.sees_neighbours else ()
-        width = seen.shape[1] * (1 + len(more)) + len(rest)
+        more = [self._both_ways(seen)] if self.sees_neighbours else []
+        seen = xp.concatenate([seen, *more, xp.broadcast_to(rest, (self.concepts, *rest.shape))], axis=1)
+        width = seen.shape[1]
         known = xp.asarray(self._known, dtype=features.dtype) @ weights[:, width:].T + bias
-
-        def layer(known: Array, *seen: Array) -> Array:
-            everyone = xp.broadcast_to(rest, (len(known), *rest.shape))
-            return then(self.on_nodes(weights[:, :width], xp.concatenate([*seen, everyone], axis=1)) + known)
-
-        return self.by_concept(layer, known[:, :, None], seen, *more)
-
-    def by_concept(self, function: Callable[..., Array], *arrays: Array) -> Array:
-        """What a function makes of arrays with concepts first, where it works on every concept by itself."""
-        return function(*arrays)
+        return self.on_nodes(weights[:, :width], seen) + known[:, :, None]
 
     def on_nodes(
         self, weights: Float[Array, "out in"], nodes: Float[Array, "concepts width batch"]
@@ -169,8 +161,9 @@ class GraphPolicyNetwork(PolicyNetwork):
             return namespace(nodes).zeros_like(nodes)
         return self._means[direction].forward(nodes)
 
-    def _both_ways(self, nodes: Float[Array, "concepts node batch"]) -> tuple[Array, Array]:
-        return self.of_neighbours(nodes, BEFORE), self.of_neighbours(nodes, AFTER)
+    def _both_ways(self, nodes: Float[Array, "concepts node batch"]) -> Float[Array, "concepts 2*node batch"]:
+        heard = [self.of_neighbours(nodes, direction) for direction in (BEFORE, AFTER)]
+        return namespace(nodes).concatenate(heard, axis=1)
 
     @cached_property
     def _known(self) -> np.ndarray:

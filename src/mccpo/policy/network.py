@@ -76,6 +76,11 @@ class PolicyNetwork:
         """How many parameters there are."""
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
+    @property
+    def widest(self) -> int:
+        """How many numbers the widest hidden layer has for each observation."""
+        return max(self.hidden)
+
     def unpack(self, parameters: Float[Array, " parameters"]) -> list[Float[Array, ...]]:
         """The weights and biases of all layers."""
         if isinstance(parameters, np.ndarray):  # of a policy that is served: slices are what NumPy is quickest at

@@ -62,48 +62,14 @@ def _mean_over(mean: Mean, nodes: Float[Array, "concepts node batch"]) -> Float[
 _mean_over.defvjp(lambda mean, nodes: (mean.forward(nodes), None), lambda mean, _, gradient: (mean.backward(gradient),))
 
 
-WHOLE = 2**18
-"""The most numbers of one layer that are worked out at once: 1 MiB. More would not stay in a core's own cache."""
-PART, LEAST_CONCEPTS = 2**16, 16
-"""The numbers of one layer in a part, where it is cut by concepts, and the fewest concepts of a part."""
-
-
-def _in_parts(function: Any, parts: int, arrays: Any) -> Any:
-    """What a function makes of arrays with concepts first, some concepts at a time.
-
-    What it works out on the way stays in the cache, and is worked out again for the gradient: to write that to memory
-    and to read it back takes longer.
-    """
-    concepts, size = len(arrays[0]), -(-len(arrays[0]) // parts)
-    parts = -(-concepts // size)
-
-    def cut(array: Array) -> Array:
-        whole = jnp.pad(array, ((0, parts * size - concepts), *((0, 0),) * (array.ndim - 1)))
-        return whole.reshape(parts, size, *array.shape[1:])
-
-    again = jax.checkpoint(function)
-    _, made = jax.lax.scan(lambda _, part: (None, again(*part)), None, [cut(array) for array in arrays])
-    return made.reshape(parts * size, *made.shape[2:])[:concepts]
-
-
 class GraphNetwork(GraphPolicyNetwork, Network):
     """A network on a curriculum's graph that is to be trained: it also says how its weights start.
 
-    Its products and means are those of `GraphPolicyNetwork`, with gradients written for the long axis. What concepts
-    work out by themselves is cut by concepts where it is large: that keeps all learners of a minibatch together.
+    Its products and means are those of `GraphPolicyNetwork`, with gradients written for the long axis.
     """
 
     def on_nodes(self, weights: Any, nodes: Any) -> Any:
         return super().on_nodes(weights, nodes) if isinstance(nodes, np.ndarray) else _product(weights, nodes)
-
-    def by_concept(self, function: Any, *arrays: Any) -> Any:
-        if isinstance(arrays[0], np.ndarray):
-            return super().by_concept(function, *arrays)
-        batch = max(array.shape[-1] for array in arrays)
-        parts = -(-self.concepts // max(LEAST_CONCEPTS, PART // (self.hidden[0] * batch)))
-        if self.concepts * self.hidden[0] * batch <= WHOLE or parts == 1:
-            return function(*arrays)
-        return _in_parts(function, parts, arrays)
 
     def relu(self, values: Any) -> Any:
         return super().relu(values) if isinstance(values, np.ndarray) else _relu(values)

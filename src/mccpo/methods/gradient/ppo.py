@@ -9,6 +9,7 @@ that the multipliers set, and takes `epochs` passes of clipped policy-gradient s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -31,6 +32,9 @@ from mccpo.policy import masked_softmax
 
 # The largest change of a log-probability: far beyond any clip, and e^20 times a weight of 0 is 0, where e^100 is NaN.
 LARGEST_CHANGE = 20.0
+CACHED = 2**20
+"""The most numbers of one layer that a minibatch may have and still be learnt from whole: 4 MiB. A program holds about
+a dozen such arrays, and beyond that they no longer fit a CPU's cache."""
 
 
 class PPOState(NamedTuple):
@@ -243,7 +247,7 @@ def learn(
     def update(carry: Any, rows: Int[Array, " rows"]) -> tuple[Any, None]:
         parameters, mean, square, step = carry
         part = jax.tree.map(lambda leaf: leaf[rows], batch)
-        gradient = jax.grad(loss, argnums=3)(network, settings, entropy_weight, parameters, part)
+        gradient = gradient_of(loss, network, settings, entropy_weight, parameters, part)
         length = jnp.sqrt((gradient**2).sum())
         gradient = gradient * jnp.minimum(1.0, settings.gradient_norm / (length + 1e-8))
         change, mean, square = adam(gradient, mean, square, step + 1.0, rate)
@@ -252,6 +256,35 @@ def learn(
     done = (iteration * sizes.epochs * minibatches).astype(jnp.float32)
     (*after, _), _ = jax.lax.scan(update, (*fitted, done), orders.reshape(-1, sizes.rows))
     return Fitted(*after)
+
+
+def gradient_of(
+    loss: Objective,
+    network: Network,
+    settings: PPOSettings,
+    entropy_weight: Float[Array, ""],
+    parameters: Float[Array, " parameters"],
+    part: Any,
+) -> Float[Array, " parameters"]:
+    """The gradient of a loss on a minibatch. Of a large one it is the mean over parts, which are kinder to the cache.
+
+    Only PPO's own loss is known to be a mean over the minibatch; with another, the minibatch stays whole.
+    """
+    slope = partial(jax.grad(loss, argnums=3), network, settings, entropy_weight, parameters)
+    pieces = pieces_of(network, part) if loss is objective else 1
+    if pieces == 1:
+        return slope(part)
+    cut = jax.tree.map(lambda leaf: leaf.reshape(pieces, -1, *leaf.shape[1:]), part)
+    total, _ = jax.lax.scan(lambda so_far, piece: (so_far + slope(piece), None), jnp.zeros_like(parameters), cut)
+    return total / pieces
+
+
+def pieces_of(network: Network, part: Batch) -> int:
+    """Into how many parts a minibatch is cut, each of whole rows of time."""
+    rows, learners = part.action.shape
+    divisors = [pieces for pieces in range(1, rows + 1) if rows % pieces == 0]
+    small = [pieces for pieces in divisors if network.widest * rows * learners <= pieces * CACHED]
+    return min(small, default=rows)
 
 
 def progress_of(rollout: Rollout, prices: Float[Array, " costs"]) -> Progress:
