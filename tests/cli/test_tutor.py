@@ -60,7 +60,7 @@ def test_names_of_any_language_make_a_run_that_is_certified_compared_and_reporte
     found: dict[str, Any] = json.loads(printed)
     assert code == (0 if found["passed"] else 3)
     assert set(found["compared"]) == {
-        "unconstrained",
+        "pretrained-engagement",
         "pretrained",
         "random-ready",
         "mastery-learning",
@@ -196,6 +196,12 @@ def test_serving_a_graph_makes_its_tutor_once(tmp_path, monkeypatch) -> None:
     other = write_graph(tmp_path / "other.json", NAMES, EDGES[:-1])
     with pytest.raises(serving.InputError, match="something else"):
         serving.tutor_of_graph(Path(other), tmp_path / "graph-tutor", keyed=True)
+
+
+def test_the_method_of_a_tutor_is_the_one_that_is_served(tmp_path) -> None:
+    assert serving.method_of(tmp_path) is None  # a run that was not made of a graph
+    (tmp_path / PROMISES).write_text(json.dumps({"method": "random-ready"}))
+    assert serving.method_of(tmp_path) == "random-ready"
 
 
 def test_a_tutor_that_promises_too_little_is_not_served_in_one_go(tmp_path, monkeypatch, capsys) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from mccpo.curriculum import Curriculum, trusted
 from mccpo.env import ONE_MODEL, PreparedTutor, describe_environment, make, rebuild_environment
+from mccpo.evaluation import Summary, summarise
 from mccpo.experiments.from_graph import STATED, fit_prior, learners_of_prior, rehearsal
 from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, cautions
 from mccpo.experiments.from_graph.prior import BOUNDS, PARAMETERS, Engaged, LearnerPrior, prior_of
+from mccpo.experiments.from_graph.promises import better_rules, in_its_place
 from mccpo.logs import ReadOptions, load
 from mccpo.mastery import BKT
 from mccpo.mastery.tables import responses_of
@@ -191,3 +193,22 @@ def test_floors_are_to_hold_on_average_over_the_platforms_of_a_prior() -> None:
     assert made.tutor.population.members > 1
     again = rebuild_environment(made.tutor.name, describe_environment(made.tutor))
     assert made.tutor.ensemble == made.others.ensemble == again.ensemble == ONE_MODEL  # not on each platform
+
+
+def test_a_better_rule_takes_the_policys_place_only_where_a_service_can_follow_it() -> None:
+    def row(ret: float, met: float = 1.0, unready: float = 0.01) -> dict[str, Summary]:
+        named = {"return": ret, "satisfaction_strict": met, "true_violation_rate": unready}
+        return {name: summarise([value]) for name, value in named.items()}
+
+    rows = {
+        "pretrained-engagement": row(50.0),
+        "pretrained": row(40.0),
+        "random-ready": row(41.0),
+        "greedy-gain": row(42.0, met=0.0),
+        "mastery-learning": row(43.0, unready=0.06),
+        "zpdes": row(44.0),
+    }
+    assert better_rules(rows, "pretrained", 0.05) == ["zpdes", "random-ready"]
+    assert in_its_place(rows, "pretrained", 0.05) == ["random-ready"]
+    assert better_rules(rows | {"pretrained": row(45.0)}, "pretrained", 0.05) == []
+    assert better_rules(rows | {"pretrained": row(45.0, met=0.0)}, "pretrained", 0.05) == ["zpdes", "random-ready"]

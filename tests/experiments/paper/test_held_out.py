@@ -33,6 +33,7 @@ def test_every_drawn_graph_has_its_size_and_the_same_seed_gives_the_same():
             assert env.curriculum.edges == case.build()[0].curriculum.edges
 
 
+@pytest.mark.slow
 def test_a_case_has_all_floors_and_budgets_beside_rules_and_their_mixtures(monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", small.plan)
     monkeypatch.setattr("mccpo.methods.pretrained.price_search.EPISODES", 2)

@@ -1,0 +1,25 @@
+"""The final choice of a search: the grids about where it ended, and the policy of sharpness 0 among the finalists."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from mccpo.methods.pretrained.final_choice import BLUNT, CANDIDATES, COPIES, FINALISTS, _by_finalist, grid
+
+
+def test_a_grid_holds_its_middle_and_the_policy_of_no_sharpness_and_moves_only_what_is_asked_for():
+    middle, moves = jnp.array([0.0, 1.0, -2.0, 0.5, 3.0, 0.4]), jnp.array([0.0, 1.0, 0.0, 0.0, 1.0])
+    found = np.asarray(grid(middle, moves, 0.5))
+    assert found.shape == (CANDIDATES, 6)
+    assert found[0, -1] == BLUNT
+    assert (found[1:] == np.asarray(middle)).all(axis=1).any()
+    assert (found[:, [0, 2, 3]] == np.asarray(middle)[[0, 2, 3]]).all()
+    np.testing.assert_allclose(found[:, 1] - 1.0, found[:, 4] - 3.0, atol=1e-6)
+    assert np.ptp(found[:, 1]) == 1.0
+
+
+def test_the_episodes_of_a_finalist_are_those_of_all_its_copies_in_all_rounds():
+    # Numbers say whose they are: rounds 2, candidates, costs 3, episodes 5.
+    whose = np.arange(CANDIDATES)[None, :, None, None] // COPIES + np.zeros((2, 1, 3, 5))
+    found = np.asarray(_by_finalist(jnp.asarray(whose)))
+    assert found.shape == (FINALISTS, 3, 2 * COPIES * 5)
+    assert (found == np.arange(FINALISTS)[:, None, None]).all()
