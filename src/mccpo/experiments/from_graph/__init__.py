@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mccpo.experiments.from_graph.graph import read_graph
     from mccpo.experiments.from_graph.learners import LearnersOfPrior, learners_of_prior
-    from mccpo.experiments.from_graph.prior import STATED, LearnerPrior, fit_prior
+    from mccpo.experiments.from_graph.posterior import Estimate, LearnerPosterior, learn_platform
+    from mccpo.experiments.from_graph.prior import PARAMETERS, STATED, LearnerPrior, fit_prior
     from mccpo.experiments.from_graph.promises import Promise, compared, failure, not_promised, promises_of
     from mccpo.experiments.from_graph.settings import METHOD, RULES, STEPS
 
 __all__ = [
     "METHOD",
+    "PARAMETERS",
     "RULES",
     "STATED",
     "STEPS",
+    "Estimate",
+    "LearnerPosterior",
     "LearnerPrior",
     "LearnersOfPrior",
     "Promise",
     "compared",
     "failure",
     "fit_prior",
+    "learn_platform",
     "learners_of_prior",
     "not_promised",
     "promises_of",
@@ -29,9 +34,13 @@ __all__ = [
 
 # Looked up on first use: some of it needs polars, which experiments without logs do without.
 _HOMES = {
+    "Estimate": "posterior",
+    "LearnerPosterior": "posterior",
+    "learn_platform": "posterior",
     "LearnerPrior": "prior",
     "LearnersOfPrior": "learners",
     "METHOD": "settings",
+    "PARAMETERS": "prior",
     "Promise": "promises",
     "RULES": "settings",
     "STATED": "prior",

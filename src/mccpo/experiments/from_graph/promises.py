@@ -87,14 +87,16 @@ def meets_all(row: Row, most_unready: float | None) -> bool:
 
 
 def not_promised(
-    results: Results, method: str, most_unready: float | None, *, logs: bool, sources: Sequence[str] = ()
+    results: Results, method: str, most_unready: float | None, *, seen: str, sources: Sequence[str] = ()
 ) -> Iterator[str]:
-    """What is not promised, whatever the certificate says."""
+    """What is not promised, whatever the certificate says; `seen` says where learners are from, `prior` if nowhere."""
     unmet = results.settings[0].supplement.unmet
     if unmet is not None:
         yield f"what was asked for: {unmet.what}; {unmet.fix}"
     yield from better_rules(results.settings[0].rows, method, most_unready)
-    if logs:
+    if seen == "answers":
+        yield "that learners to come are like those who answered, and each of them as knowledge tracing has it"
+    elif seen == "logs":
         yield "that learners to come are like those of the logs"
     else:
         yield (
