@@ -18,13 +18,15 @@ from typing import NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.mastery.fitting.answer_patterns import NOTHING, RIGHT, AnswerPatterns, answer_patterns
 from mccpo.mastery.responses import Responses
 
 HALF = 16  # chains in each of two halves
-SWEEPS = 1000  # of a round; in the first, answers count ever more, and what it draws is dropped
+SWEEPS = 1000  # of a round; in the first, answers count ever more, and what the first two draw is dropped
+COOLEST = 1e-4  # how much answers count at first
+STRAYED = 30.0  # in log-likelihood, how far a chain is left behind
 EVERY = 10  # sweeps between draws that are kept
 ROUNDS = 6  # in which draws may come to agree
 AGREED = 1.1  # the largest R̂ at which they do
@@ -124,7 +126,10 @@ def _sample(
     platform = model.centre + model.between * jax.random.normal(of_platform, (2, HALF, 4))
     apart = jax.random.normal(of_concepts, (2, HALF, concepts, 4)) @ np.linalg.cholesky(prior.within).T
     state = _State(platform, platform[:, :, None] + apart, jnp.zeros((2, HALF, concepts)))
-    state, _ = _sweeps(state, model, jnp.linspace(0.0, 1.0, SWEEPS), warming)
+    heats = jnp.geomspace(COOLEST, 1.0, SWEEPS)
+    for key in jax.random.split(warming, 2):
+        state, _ = _sweeps(state, model, heats, key)
+        state, heats = _without_strays(state), jnp.ones(SWEEPS)
     for key in jax.random.split(keeping, ROUNDS):
         state, (platform, drawn) = _sweeps(state, model, jnp.ones(SWEEPS), key)
         r_hat = max(_r_hat(np.asarray(platform)), _r_hat(np.asarray(drawn)))
@@ -150,48 +155,56 @@ def _sweeps(
 ) -> tuple[_State, tuple[Float[Array, "kept 2 half 4"], Float[Array, "kept 2 half concepts 4"]]]:
     """Sweeps over both halves, of which every few are kept; `heats` says how much of the log-likelihood counts."""
 
-    def step(state: _State, now: tuple[Float[Array, ""], PRNGKeyArray]) -> tuple[_State, None]:
+    def step(state: _State, now: tuple[Float[Array, ""], Bool[Array, ""], PRNGKeyArray]) -> tuple[_State, None]:
         moved = _moved(state, model, *now)
         return jax.tree.map(lambda values: values[::-1], moved), None
 
-    def several(state: _State, now: tuple[Array, PRNGKeyArray]) -> tuple[_State, tuple[Array, Array]]:
+    def several(state: _State, now: tuple[Array, Array, PRNGKeyArray]) -> tuple[_State, tuple[Array, Array]]:
         state, _ = jax.lax.scan(step, state, now)
         return state, (state.platform, state.concepts)
 
     rows = len(heats) // EVERY
-    keys = jax.random.split(key, (rows, 2 * EVERY))
-    return jax.lax.scan(several, state, (jnp.repeat(heats, 2).reshape(rows, -1), keys))
+    keys = jax.random.split(key, (rows, 4 * EVERY))
+    together = jnp.tile(jnp.array([False, False, True, True]), (rows, EVERY))  # of one half, then of the other
+    state = state._replace(likelihood=jax.lax.map(lambda one: _log_likelihood(one, model), state.concepts))
+    return jax.lax.scan(several, state, (jnp.repeat(heats, 4).reshape(rows, -1), together, keys))
 
 
-def _moved(state: _State, model: _Model, heat: Float[Array, ""], key: PRNGKeyArray) -> _State:
-    """One step of the first half of the chains: each concept on its own, the platform, then all of it together."""
-    alone, drawn, together = jax.random.split(key, 3)
-    (platform, _), (concepts, other), likelihood = state.platform, state.concepts, state.likelihood[0]
+def _moved(state: _State, model: _Model, heat: Float[Array, ""], together: Bool[Array, ""], key: PRNGKeyArray) -> _State:
+    """One step of the first half of the chains: each concept on its own, or all of them together with the platform."""
+    alone, joint, shortening, accepting, drawing = jax.random.split(key, 5)
+    platform, concepts, likelihood = state.platform[0], state.concepts[0], state.likelihood[0]
+    shorter = jnp.exp(-3 * jax.random.uniform(shortening, (HALF, 1)))
+    shift = jnp.where(together, shorter * _difference(state.platform[1][:, None], joint)[:, 0], 0.0)
+    step = jnp.where(together, shift[:, None], _difference(state.concepts[1], alone))
 
-    proposing, accepting = jax.random.split(alone)
-    proposed = concepts + _difference(other, proposing)
-    after = _log_likelihood(proposed, model)
-    ratio = heat * (after - likelihood) + _apart(proposed, platform, model) - _apart(concepts, platform, model)
-    accepted = jnp.log(jax.random.uniform(accepting, ratio.shape)) < ratio
-    concepts = jnp.where(accepted[..., None], proposed, concepts)
-    likelihood = jnp.where(accepted, after, likelihood)
+    after = _log_likelihood(concepts + step, model)
+    gained = heat * (after - likelihood)
+    own = gained + _apart(concepts + step, platform, model) - _apart(concepts, platform, model)
+    shared = gained.sum(axis=1) + _central(platform + shift, model) - _central(platform, model)
+    chance = jnp.log(jax.random.uniform(accepting, own.shape))
+    accepted = jnp.where(together, (chance[:, 0] < shared)[:, None], chance < own)
+    concepts = jnp.where(accepted[..., None], concepts + step, concepts)
 
     # The mean of the platform given its concepts is normal.
     mean = (model.centre / model.between**2 + concepts.sum(axis=1) @ model.within_inverse) @ model.covariance
-    platform = mean + jax.random.normal(drawn, mean.shape) @ model.spread.T
-
-    proposing, shortening, accepting = jax.random.split(together, 3)
-    shorter = jnp.exp(-3 * jax.random.uniform(shortening, (HALF, 1)))
-    shift = shorter * _difference(state.platform[1][:, None], proposing)[:, 0]
-    proposed = concepts + shift[:, None]
-    after = _log_likelihood(proposed, model)
-    ratio = heat * (after - likelihood).sum(axis=1) + _central(platform + shift, model) - _central(platform, model)
-    accepted = jnp.log(jax.random.uniform(accepting, ratio.shape)) < ratio
+    platform = mean + jax.random.normal(drawing, mean.shape) @ model.spread.T
     return _State(
-        state.platform.at[0].set(jnp.where(accepted[:, None], platform + shift, platform)),
-        state.concepts.at[0].set(jnp.where(accepted[:, None, None], proposed, concepts)),
-        state.likelihood.at[0].set(jnp.where(accepted[:, None], after, likelihood)),
+        state.platform.at[0].set(platform),
+        state.concepts.at[0].set(concepts),
+        state.likelihood.at[0].set(jnp.where(accepted, after, likelihood)),
     )
+
+
+def _without_strays(state: _State) -> _State:
+    """Before draws are kept: chains that were left behind where a concept's answers are unlikely join another one."""
+    concepts, likelihood = np.array(state.concepts), np.array(state.likelihood)
+    flat, seen = concepts.reshape(2 * HALF, -1, 4), likelihood.reshape(2 * HALF, -1)
+    for at in range(flat.shape[1]):
+        strays = np.flatnonzero(seen[:, at] < seen[:, at].max() - STRAYED)
+        near = np.setdiff1d(np.arange(2 * HALF), strays)
+        flat[strays, at] = flat[near[np.arange(len(strays)) % len(near)], at]
+    return state._replace(concepts=jnp.asarray(concepts))
 
 
 def _difference(other: Chains, key: PRNGKeyArray) -> Chains:
