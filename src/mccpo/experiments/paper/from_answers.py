@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 LEARNERS = (20, 100, 500)
 """How many learners answer before the tutor is made again."""
 COMPARED = ("pretrained", "random-ready")
+"""The first of them teaches the learners who are learnt from."""
 TEACHES = "mastery-learning"
 """The rule whose learning, with the learners of a tutor, the floor is a share of."""
 FLOOR, READY = 0.8, 0.95
@@ -75,8 +76,6 @@ def produce(options: Options, session: Session) -> Produced:
     if options.budgets or options.parameters or options.kappa:
         raise InputError("from-answers has an environment and a floor of its own", fix="leave --kappa, --budget, --set")
     methods, platforms = options.methods_or(COMPARED), max(1, options.seeds // SEEDS_A_PLATFORM)
-    if methods[0] not in METHODS or isinstance(METHODS[methods[0]], RuleEntry):
-        raise InputError(f"{methods[0]} is a rule, which needs no learners", fix="name a method that is trained first")
     steps = STEPS if options.steps is None else options.steps
     plan = replace(options, steps=steps, seeds=1).neural_plan("from-answers")
     settings = tuple(_settings(methods, plan, platforms, session))
