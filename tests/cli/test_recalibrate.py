@@ -18,6 +18,7 @@ from mccpo.experiments import Options
 from mccpo.serve.policy import load_release
 
 EPISODES = ["--episodes", "40"]
+slow = pytest.mark.slow  # two tutors are made
 
 
 def teach(api, learners: int, lessons: int, right: float, name: str = "learner") -> list[str]:
@@ -61,6 +62,7 @@ def recalibrated(served, tmp_path_factory) -> tuple[Path, dict, dict[str, str]]:
     return out, found, before
 
 
+@slow
 def test_a_new_run_says_what_was_learnt_from_which_events(served, recalibrated) -> None:
     run, record, answers = served
     out, found, before = recalibrated
@@ -74,6 +76,7 @@ def test_a_new_run_says_what_was_learnt_from_which_events(served, recalibrated) 
     assert json.loads((out / CHANGES).read_text())["concepts"] == found["concepts"]
 
 
+@slow
 def test_learners_who_answer_wrong_are_believed_to_know_less(served, recalibrated) -> None:
     out, found, _ = recalibrated
     assert found["learners"] == "answers"
@@ -89,6 +92,7 @@ def test_learners_who_answer_wrong_are_believed_to_know_less(served, recalibrate
     assert env.confidence == pytest.approx(0.9)
 
 
+@slow
 def test_a_record_that_does_not_hold_is_refused(served, tmp_path, capsys) -> None:
     run, record, _ = served
     copy = tmp_path / "copy.db"
@@ -109,9 +113,10 @@ def test_what_is_no_tutor_without_logs_is_refused(tmp_path, capsys) -> None:
     assert "mccpo tutor GRAPH" in capsys.readouterr().err
 
 
+@slow
 def test_the_new_release_goes_on_with_the_same_record(served, recalibrated, capsys) -> None:
     run, record, _ = served
-    out, found, _ = recalibrated
+    out, _, _ = recalibrated
     with serving(load_release(run), record, runs=out.parent) as api:
         body = {"run": out.name, "lower_gate": True}
         answer = api.post("/v1/releases", body)

@@ -34,9 +34,7 @@ def answers(true: np.ndarray, learners: int, lessons: int, seed: int, pace: floa
     learner, concept, _ = np.indices(correct.shape)
     rows = correct.size
     names = tuple(map(str, range(learners))), tuple(map(str, range(len(true))))
-    return Responses(
-        learner.ravel(), concept.ravel(), correct.ravel(), np.arange(rows), np.full(rows, np.nan), *names
-    )
+    return Responses(learner.ravel(), concept.ravel(), correct.ravel(), np.arange(rows), np.full(rows, np.nan), *names)
 
 
 def concepts_more(responses: Responses, count: int) -> Responses:
@@ -113,7 +111,7 @@ def test_many_answers_give_what_expectation_maximisation_gives() -> None:
 def test_intervals_hold_the_truth_about_as_often_as_they_say(learners: int, pace: float) -> None:
     """Twenty platforms of fifteen concepts, twelve of them answered; with a pace, learners are not as the model says.
 
-    The shares that were found are printed; docs/answers.md cites them.
+    The shares that were found are printed; docs/how-to/learn-from-answers.md cites them.
     """
     inside = []
     for seed in range(20):

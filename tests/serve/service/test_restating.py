@@ -79,7 +79,8 @@ def test_a_restated_mastery_that_does_not_follow_is_found(runs, tmp_path):
                 event["content"]["restated"][-1] += 0.1
                 changed += 1
             hash = chain_hash(hash, canonical_json(event))
-            connection.execute("UPDATE event SET text = ?, hash = ? WHERE number = ?", (canonical_json(event), hash, number))
+            values = (canonical_json(event), hash, number)
+            connection.execute("UPDATE event SET text = ?, hash = ? WHERE number = ?", values)
         connection.execute("UPDATE head SET hash = ?", (hash,))
     assert changed == 1
     assert "does not follow from the answers" in verdict_of(tmp_path / "record.db").wrong

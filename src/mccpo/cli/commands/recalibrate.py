@@ -41,7 +41,7 @@ class ServedTutor:
     env: PriorTutor
     promises: dict[str, Any]
 
-    def asked(self, steps: int | None, episodes: int) -> Asked:
+    def asked(self, steps: int | None, episodes: int, *, no_cache: bool) -> Asked:
         """The same floors, budgets and gate as before."""
         own = self.configuration
         floors = [_floor(floor) for floor in own["floors"]]
@@ -57,6 +57,7 @@ class ServedTutor:
             steps=own["steps"] if steps is None else steps,
             episodes=episodes,
             seed=own["seed"],
+            no_cache=no_cache,
         )
 
     @property
@@ -87,13 +88,13 @@ def recalibrate(
     The record of the service is verified first. The answers that counted update what is believed of every concept. The
     gate's caution and the prices are then found anew, and the policy is certified. RUN stays as it is. The new run says
     up to which event it was learnt, so that an auditor can tell what was known when. Load it into the service to go on
-    with the same record. See docs/answers.md.
+    with the same record. See docs/how-to/learn-from-answers.md.
     """
     from mccpo.experiments.from_graph import learn_platform, learners_of_prior
 
     begun = time.monotonic()
     served = _served(run)
-    asked = served.asked(steps, episodes)
+    asked = served.asked(steps, episodes, no_cache=no_cache)
     place = _free(run) if out is None else out
     flags = asked.training(place, resume=False, json=json)
     options = flags.options(floors=asked.floors)
@@ -113,7 +114,9 @@ def recalibrate(
     made = make_tutor(served.name, learners, asked, options, flags, begun=begun, about=about)
     changes = {"learnt_from": about["learnt_from"], **_changes(served, learnt, learners, made)}
     write_text(made.run / CHANGES, dump_json(changes, indent=2) + "\n")
-    emit(made.document | changes, as_json=json, text=lambda: "\n".join([*_text(changes), "", *told(made), *_next(made)]))
+    emit(
+        made.document | changes, as_json=json, text=lambda: "\n".join([*_text(changes), "", *told(made), *_next(made)])
+    )
     made.check()
 
 

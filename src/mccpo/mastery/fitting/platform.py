@@ -49,8 +49,8 @@ class PlatformPrior(NamedTuple):
     - `bounds`: the least and the largest value of each chance.
     """
 
-    centre: Float[np.ndarray, "4"]
-    between: Float[np.ndarray, "4"]
+    centre: Float[np.ndarray, 4]
+    between: Float[np.ndarray, 4]
     within: Float[np.ndarray, "4 4"]
     bounds: Float[np.ndarray, "4 2"]
 
@@ -82,8 +82,8 @@ class _State(NamedTuple):
 class _Model(NamedTuple):
     """The prior as sampling goes by it. With so many concepts, the platform given them has `spread` about its mean."""
 
-    centre: Float[Array, "4"]
-    between: Float[Array, "4"]
+    centre: Float[Array, 4]
+    between: Float[Array, 4]
     within_inverse: Float[Array, "4 4"]
     bounds: Float[Array, "4 2"]
     covariance: Float[Array, "4 4"]
@@ -170,7 +170,9 @@ def _sweeps(
     return jax.lax.scan(several, state, (jnp.repeat(heats, 4).reshape(rows, -1), together, keys))
 
 
-def _moved(state: _State, model: _Model, heat: Float[Array, ""], together: Bool[Array, ""], key: PRNGKeyArray) -> _State:
+def _moved(
+    state: _State, model: _Model, heat: Float[Array, ""], together: Bool[Array, ""], key: PRNGKeyArray
+) -> _State:
     """One step of the first half of the chains: each concept on its own, or all of them together with the platform."""
     alone, joint, shortening, accepting, drawing = jax.random.split(key, 5)
     platform, concepts, likelihood = state.platform[0], state.concepts[0], state.likelihood[0]

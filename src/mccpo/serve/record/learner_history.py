@@ -5,8 +5,8 @@ What is served is therefore what the events say. It depends on nothing but the e
 settings cannot change what happened yesterday. All releases of one record have the same curriculum and activities.
 
 Mastery and practice counts carry over from session to session. The clock t, the last action, the frontier and the open
-decision start anew. Where a release with other parameters decides, mastery is restated: the session that begins under it
-says what the answers so far mean by these parameters.
+decision start anew. Where a release with other parameters decides, mastery is restated: the session that begins under
+it says what the answers so far mean by these parameters.
 """
 
 from __future__ import annotations

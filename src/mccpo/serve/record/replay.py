@@ -15,7 +15,6 @@ from mccpo.serve.record.consistency import ExpectedRows
 from mccpo.serve.record.learner_history import LearnerHistory, apply_event, restated_mastery
 from mccpo.serve.record.rows import DecisionRow, SessionRow
 
-
 TOLERANCE = 1e-12
 """As far as machines may differ in a mastery."""
 
