@@ -12,7 +12,7 @@ from tests.cli.test_tutor import tutor  # noqa: F401 - a fixture
 from tests.serve.client import serving
 
 from mccpo.cli import main
-from mccpo.cli.commands.recalibrate import CHANGES
+from mccpo.cli.commands.tutor.recalibrate import CHANGES
 from mccpo.env import make
 from mccpo.experiments import Options
 from mccpo.serve.policy import load_release

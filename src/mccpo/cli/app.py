@@ -32,7 +32,7 @@ COMMANDS = {
         "Make a tutor from a prerequisite graph, and say what it promises.",
     ),
     "recalibrate": (
-        "mccpo.cli.commands.recalibrate:recalibrate",
+        "mccpo.cli.commands.tutor.recalibrate:recalibrate",
         "Make a tutor again from the answers of its learners.",
     ),
     "compare": (

@@ -52,7 +52,8 @@ def taught_twice(runs, database):
         loaded = api.post("/v1/releases", {"run": runs[1].name, "lower_gate": True})
         assert loaded.status_code == 200, loaded.text
         api.next(learner)
-        mastery = api.get(f"/v1/learners/{learner}/state").json()["mastery"]
+        state = api.get(f"/v1/learners/{learner}/state").json()
+        mastery = {row["concept"]: row["mastery"] for row in state["concepts"]}
         asked.append((answer(api, learner, True), True))
         asked.append((answer(api, learner, False), False))
     return after, asked, mastery
