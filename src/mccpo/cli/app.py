@@ -31,6 +31,10 @@ COMMANDS = {
         "mccpo.cli.commands.tutor.command:tutor",
         "Make a tutor from a prerequisite graph, and say what it promises.",
     ),
+    "recalibrate": (
+        "mccpo.cli.commands.tutor.recalibrate:recalibrate",
+        "Make a tutor again from the answers of its learners.",
+    ),
     "compare": (
         "mccpo.cli.commands.compare:compare",
         "Train and evaluate the methods on an environment, side by side.",

@@ -23,6 +23,7 @@ from mccpo.experiments.paper import noise  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import coverage  # noqa: F401  # isort: skip
 from mccpo.experiments.paper import wrong_edges  # noqa: F401  # isort: skip
 from mccpo.experiments.paper.held_out import HELD_OUT  # isort: skip
+from mccpo.experiments.paper import from_answers  # noqa: F401  # isort: skip
 
 GROUPS = {"ablation": tuple(map(ablation.table_of, ablation.STEPS))}
 """Several tables under one name."""

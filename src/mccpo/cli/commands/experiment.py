@@ -64,7 +64,7 @@ def carry_out(
     *,
     checks: Sequence[Callable[[Options], None]] = (),
     begin: Callable[[Path], None] | None = None,
-    about: Mapping[str, str] | None = None,
+    about: Mapping[str, Any] | None = None,
     on_ray: OnRay = OnRay(),  # noqa: B008 - nothing in it can change
 ) -> Finished:
     """Runs tables into a run folder and writes the report; `begin` is told the folder before the first of them.
@@ -99,7 +99,7 @@ def carry_out(
     return Finished(folder.path, results, document, report)
 
 
-def _folder(name: str, options: Options, flags: Training, about: Mapping[str, str]) -> RunFolder:
+def _folder(name: str, options: Options, flags: Training, about: Mapping[str, Any]) -> RunFolder:
     """The run's folder, new or taken up again."""
     from mccpo.experiments import describe
     from mccpo.runs import RunFolder

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mccpo.experiments.from_graph.graph import read_graph
     from mccpo.experiments.from_graph.learners import LearnersOfPrior, learners_of_prior
-    from mccpo.experiments.from_graph.prior import STATED, LearnerPrior, fit_prior
+    from mccpo.experiments.from_graph.posterior import Estimate, LearnerPosterior, learn_platform
+    from mccpo.experiments.from_graph.prior import PARAMETERS, STATED, LearnerPrior, fit_prior
     from mccpo.experiments.from_graph.promises import (
         Promise,
         compared,
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHOD",
+    "PARAMETERS",
     "RULES",
     "STATED",
     "STEPS",
+    "Estimate",
+    "LearnerPosterior",
     "LearnerPrior",
     "LearnersOfPrior",
     "Promise",
@@ -29,6 +33,7 @@ __all__ = [
     "failure",
     "fit_prior",
     "in_its_place",
+    "learn_platform",
     "learners_of_prior",
     "not_promised",
     "promises_of",
@@ -37,9 +42,13 @@ __all__ = [
 
 # Looked up on first use: some of it needs polars, which experiments without logs do without.
 _HOMES = {
+    "Estimate": "posterior",
+    "LearnerPosterior": "posterior",
+    "learn_platform": "posterior",
     "LearnerPrior": "prior",
     "LearnersOfPrior": "learners",
     "METHOD": "settings",
+    "PARAMETERS": "prior",
     "Promise": "promises",
     "RULES": "settings",
     "STATED": "prior",

@@ -20,6 +20,8 @@ from mccpo.env import Population
 
 PLATFORMS, CONCEPTS = 200, 400
 """How many platforms are drawn, with so many concepts each, and a learner for each concept."""
+LEARNERS = 50
+"""Learners of each concept of a platform, where each concept is looked at on its own."""
 LESSONS = 60
 HALVINGS = 12
 
@@ -67,24 +69,44 @@ def cautions(
     return {number: _least(practice, confidence, number) for number in sorted(set(together))}
 
 
-def _least(practice: _Practice, confidence: float, together: int) -> Caution:
+def cautions_by_concept(
+    drawn: Population,
+    believed: Float[np.ndarray, "4 concepts"],
+    confidence: float,
+    together: Sequence[int],
+    seed: int,
+) -> tuple[Caution, ...]:
+    """The least doubt about each concept, where something is known of each; `drawn` are platforms by the posterior.
+
+    A doubt with which nobody on any platform is ever called a master is enough, too: it is never wrong.
+    """
+    found = []
+    for at, number in enumerate(together):
+        own = Population(*(np.repeat(values[:, at : at + 1], LEARNERS, axis=1) for values in drawn))
+        found.append(_least(_practise(own, believed[:, at].tolist(), seed + at), confidence, number, everywhere=False))
+    return tuple(found)
+
+
+def _least(practice: _Practice, confidence: float, together: int, *, everywhere: bool = True) -> Caution:
     for halvings in range(HALVINGS + 1):
-        found = _judged(practice, 1 - 2.0**-halvings, confidence, together)
+        found = _judged(practice, 1 - 2.0**-halvings, confidence, together, everywhere=everywhere)
         if found.enough:
             break
     return found
 
 
-def _judged(practice: _Practice, doubt: float, confidence: float, together: int) -> Caution:
+def _judged(practice: _Practice, doubt: float, confidence: float, together: int, *, everywhere: bool) -> Caution:
     """How often what the gate calls mastered for the first time is mastered in truth."""
     asked = confidence ** (1 / together)
     called = trusted(practice.believed, doubt) >= asked
     ever = called.any(axis=0)
     right = np.take_along_axis(practice.mastered, called.argmax(axis=0)[None], axis=0)[0] & ever
     times = ever.sum(axis=1)
-    if not times.all():  # on some platform nobody gets there
+    if everywhere and not times.all():  # on some platform nobody gets there
         return Caution(together, asked, doubt, 0.0, 0.0)
-    by_platform = right.sum(axis=1) / times
+    if not times.any():
+        return Caution(together, asked, doubt, 1.0, 1.0)
+    by_platform = right.sum(axis=1)[times > 0] / times[times > 0]
     return Caution(together, asked, doubt, float(right.sum() / times.sum()), float(np.quantile(by_platform, 0.05)))
 
 

@@ -9,16 +9,18 @@ prior.json         the prior, what the gate's caution is, and what is doubtful
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from jaxtyping import Float
 
 from mccpo import files
 from mccpo.curriculum import Curriculum, RawGraph, write_raw
 from mccpo.env import EVERYONE, OTHERS_FILE, TUTOR_FILE, PriorTutor, describe_environment
-from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, Caution, cautions
+from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, Caution, cautions, cautions_by_concept
+from mccpo.experiments.from_graph.posterior import LearnerPosterior
 from mccpo.experiments.from_graph.prior import STATED, LearnerPrior
 from mccpo.experiments.from_graph.rehearsal import Rehearsal, rehearse
 from mccpo.experiments.prepare.checks import gate_warnings, refuse_closed_gate
@@ -34,6 +36,8 @@ MEMBERS = 16
 THETA = 0.7
 REHEARSING = 64
 """Further platforms that the gate is rehearsed with, beside those of the tutor."""
+Believed: TypeAlias = LearnerPrior | LearnerPosterior
+"""What is believed of learners: the prior, or what answers made of it."""
 _TUTOR, _OTHERS, _CAUTION = 0, 1, 2  # set what is drawn for each apart
 
 
@@ -44,7 +48,7 @@ class LearnersOfPrior:
     graph: RawGraph
     tutor: PriorTutor
     others: PriorTutor
-    prior: LearnerPrior
+    prior: Believed
     cautions: tuple[Caution, ...]
     rehearsal: Rehearsal | None
     warnings: tuple[str, ...]
@@ -52,8 +56,7 @@ class LearnersOfPrior:
     def as_json(self) -> dict[str, Any]:
         """The prior, its means, and the caution that it asks for, as plain values."""
         return {
-            "prior": asdict(self.prior),
-            "means": self.prior.means(),
+            **self.prior.as_json(),
             "platforms": MEMBERS,
             "caution": [one._asdict() for one in self.cautions],
             "rehearsal": None if self.rehearsal is None else self.rehearsal._asdict(),
@@ -75,17 +78,17 @@ def learners_of_prior(
     confidence: float | None,
     horizon: int | None = None,
     seed: int = 0,
-    prior: LearnerPrior = STATED,
+    prior: Believed = STATED,
 ) -> LearnersOfPrior:
-    """Makes environments of a graph alone: what the tutor believes are the prior's means, its learners are draws."""
+    """Makes environments of a graph alone: what the tutor believes are the prior's means, its learners are draws.
+
+    With the posterior of a platform it is the same, concept by concept.
+    """
     curriculum = Curriculum.from_raw(graph)
-    believed = tuple(prior.means().values())
-    needed = curriculum.most_needed_with
-    found: dict[int, Caution] = {}
-    if confidence is not None:
-        found = cautions(prior.draw(PLATFORMS, CONCEPTS, _CAUTION), believed, confidence, needed.tolist(), seed)
-    doubt = np.array([found[number].doubt if found else 0.0 for number in needed], np.float32)
-    K0, eta, guess, slip = (np.full(len(curriculum), value, np.float32) for value in believed)
+    believed = prior.believed(len(curriculum))
+    found = () if confidence is None else _cautions(curriculum, prior, believed, confidence, seed)
+    doubt = np.array([one.doubt for one in found] if found else np.zeros(len(curriculum)), np.float32)
+    K0, eta, guess, slip = believed.astype(np.float32)
     beliefs = Beliefs(K0, eta, guess, slip, doubt)
     shared = SharedParameters(curriculum, beliefs, EVERYONE, THETA, confidence, HORIZON if horizon is None else horizon)
     refuse_closed_gate(gate_reach(shared))
@@ -94,11 +97,26 @@ def learners_of_prior(
         rehearsal, shared = _rehearsed(shared, prior, confidence, seed)
     tutor, others = (_environment(shared, prior, seed, which) for which in (_TUTOR, _OTHERS))
     warnings = tuple(_warnings(graph, gate_reach(shared), found, rehearsal))
-    return LearnersOfPrior(graph, tutor, others, prior, tuple(found.values()), rehearsal, warnings)
+    return LearnersOfPrior(graph, tutor, others, prior, tuple(sorted(set(found))), rehearsal, warnings)
+
+
+def _cautions(
+    curriculum: Curriculum,
+    prior: Believed,
+    believed: Float[np.ndarray, "4 concepts"],
+    confidence: float,
+    seed: int,
+) -> tuple[Caution, ...]:
+    """How cautious the gate is about each concept: by the prior about all alike, by a posterior about each."""
+    needed = curriculum.most_needed_with.tolist()
+    if isinstance(prior, LearnerPrior):
+        alike = cautions(prior.draw(PLATFORMS, CONCEPTS, _CAUTION), believed[:, 0].tolist(), confidence, needed, seed)
+        return tuple(alike[together] for together in needed)
+    return cautions_by_concept(prior.draw(PLATFORMS, len(needed), _CAUTION), believed, confidence, needed, seed)
 
 
 def _rehearsed(
-    shared: SharedParameters, prior: LearnerPrior, confidence: float, seed: int
+    shared: SharedParameters, prior: Believed, confidence: float, seed: int
 ) -> tuple[Rehearsal, SharedParameters]:
     """The gate made as cautious as a rehearsal on the graph asks for; the judges have no part in it."""
 
@@ -118,7 +136,7 @@ def _rehearsed(
 
 
 def _environment(
-    shared: SharedParameters, prior: LearnerPrior, seed: int, which: int, members: int = MEMBERS
+    shared: SharedParameters, prior: Believed, seed: int, which: int, members: int = MEMBERS
 ) -> PriorTutor:
     engagement = Engagement(*prior.engaged, r_squared=float("nan"), mean=float("nan"))
     first = float((shared.beliefs.eta * (1 - shared.beliefs.K0)).mean())
@@ -127,7 +145,7 @@ def _environment(
 
 
 def _warnings(
-    graph: RawGraph, reach: GateReach, found: dict[int, Caution], rehearsal: Rehearsal | None
+    graph: RawGraph, reach: GateReach, found: tuple[Caution, ...], rehearsal: Rehearsal | None
 ) -> Iterator[str]:
     yield from gate_warnings(reach)
     if rehearsal is not None and not rehearsal.enough:
@@ -138,9 +156,9 @@ def _warnings(
         )
     if not graph.demand:
         yield f"{graph.source} states no demand: every concept is taken to ask the same, so c3 is 0 whatever is taught"
-    short = [one for one in found.values() if not one.enough]
+    short = [one for one in found if not one.enough]
     if short:
-        one = short[-1]
+        one = max(short)
         yield (
             f"where {one.together} prerequisites are needed together, the gate asks for {one.asked:.4f} of each, and "
             f"is right in {one.true:.4f} of cases by the prior; give --logs, or state fewer prerequisites"

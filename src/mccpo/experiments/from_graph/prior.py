@@ -9,8 +9,8 @@ platform from their concepts. See docs/tutor.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -67,6 +67,14 @@ class LearnerPrior:
         """The mean of each parameter over platforms and concepts: what a tutor believes of every concept."""
         drawn = self.draw(_MANY, _MANY, seed=0)
         return {name: float(np.mean(values)) for name, values in zip(PARAMETERS, drawn, strict=True)}
+
+    def believed(self, concepts: int) -> Float[np.ndarray, "4 concepts"]:
+        """What a tutor believes of each concept."""
+        return np.tile(np.array(list(self.means().values()))[:, None], concepts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The prior and its means, as plain values."""
+        return {"prior": asdict(self), "means": self.means()}
 
 
 STATED = LearnerPrior(

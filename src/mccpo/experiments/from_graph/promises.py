@@ -95,9 +95,9 @@ def meets_all(row: Row, most_unready: float | None) -> bool:
 
 
 def not_promised(
-    results: Results, method: str, most_unready: float | None, *, logs: bool, sources: Sequence[str] = ()
+    results: Results, method: str, most_unready: float | None, *, seen: str, sources: Sequence[str] = ()
 ) -> Iterator[str]:
-    """What is not promised, whatever the certificate says."""
+    """What is not promised, whatever the certificate says; `seen` says where learners are from, `prior` if nowhere."""
     unmet = results.settings[0].supplement.unmet
     if unmet is not None:
         yield f"what was asked for: {unmet.what}; {unmet.fix}"
@@ -108,7 +108,9 @@ def not_promised(
             f"to be better than a simple rule: {name} {also} all that was asked for, and returns "
             f"{rows[name]['return'].mean:.4g}, {method} {rows[method]['return'].mean:.4g}"
         )
-    if logs:
+    if seen == "answers":
+        yield "that learners to come are like those who answered, and each of them as knowledge tracing has it"
+    elif seen == "logs":
         yield "that learners to come are like those of the logs"
     else:
         yield (

@@ -16,6 +16,7 @@ from mccpo.mastery.fitting.fit import FitSettings, Fitted, bkt_tiles, fit, start
 from mccpo.mastery.fitting.gains import gains_by_event
 from mccpo.mastery.fitting.history_features import total_practice
 from mccpo.mastery.fitting.intervals import Interval
+from mccpo.mastery.fitting.platform import PlatformDraws, PlatformPrior, sample_platform
 from mccpo.mastery.fitting.recurrent_fit import RecurrentReport, fit_recurrent, predict_recurrent
 from mccpo.mastery.fitting.reports import FitReport, RegressionReport, ResponseReport, TracingReport
 from mccpo.mastery.fitting.response_fits import predict_events, replay
@@ -30,6 +31,8 @@ __all__ = [
     "Fitted",
     "GateCalibration",
     "Interval",
+    "PlatformDraws",
+    "PlatformPrior",
     "RecurrentReport",
     "RegressionReport",
     "ReliabilityBin",
@@ -51,6 +54,7 @@ __all__ = [
     "predicted_by_event",
     "reliability",
     "replay",
+    "sample_platform",
     "starts",
     "total_practice",
     "trajectories",

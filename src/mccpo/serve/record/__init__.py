@@ -9,6 +9,7 @@ from mccpo.serve.record.anchors import (
     read_anchors,
     read_public_key,
 )
+from mccpo.serve.record.answered import RecordedAnswers, read_answers
 from mccpo.serve.record.backup import BackupResult, RestoreResult, back_up, restore
 from mccpo.serve.record.chain import Event, Head
 from mccpo.serve.record.engine import engine_of, parse_url
@@ -26,6 +27,7 @@ __all__ = [
     "Identity",
     "Keyring",
     "LearnerHistory",
+    "RecordedAnswers",
     "RestoreResult",
     "Signer",
     "Store",
@@ -38,6 +40,7 @@ __all__ = [
     "numbers_and_hashes",
     "parse_url",
     "read_anchors",
+    "read_answers",
     "read_public_key",
     "restore",
     "verify",

@@ -5,15 +5,17 @@ What is served is therefore what the events say. It depends on nothing but the e
 settings cannot change what happened yesterday. All releases of one record have the same curriculum and activities.
 
 Mastery and practice counts carry over from session to session. The clock t, the last action, the frontier and the open
-decision start anew.
+decision start anew. Where a release with other parameters decides, mastery is restated: the session that begins under
+it says what the answers so far mean by these parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from mccpo.serve.policy import gate, learner_state
 from mccpo.serve.policy.learner_state import LearnerState
@@ -80,6 +82,31 @@ def apply_event(history: LearnerHistory | None, event: Event, releases: Mapping[
             raise BrokenRecord("is about a learner, and says which releases are live")
 
 
+def needs_restating(history: LearnerHistory, release: Release, releases: Mapping[str, Release]) -> bool:
+    """Whether a release believes other things of learners than the one that a history's mastery was estimated by."""
+    before = None if history.release == release.version else releases.get(history.release)
+    if before is None:
+        return False
+    return not all(map(np.array_equal, before.learner[:4], release.learner[:4]))  # K0, eta, guess and slip
+
+
+def restated_mastery(past: Iterable[Event], release: Release) -> Float[np.ndarray, " concepts"]:
+    """The mastery of a learner by a release's parameters, had it been there from the start.
+
+    `past` are the learner's events in order: their sessions and outcomes count, as far as they did.
+    """
+    state = learner_state.initial_state(release)
+    for event in past:
+        content = event.content
+        if event.kind == "session" and content["change"] == "began":
+            state = learner_state.new_session(release, state, content["away"], content["forgetting"])
+        elif event.kind == "outcome" and content["counted"]:
+            state = learner_state.forget(release, state, content.get("away", 0.0), content.get("forgetting"))
+            concept, activity = content["concept"], content["activity"]
+            state = learner_state.after_outcome(release, state, concept, content["correct"], activity)
+    return state.K
+
+
 def same_history(first: LearnerHistory, second: LearnerHistory, tolerance: float = 1e-12) -> bool:
     """Whether two histories are equal, up to the last bits in which machines may differ."""
     a, b = first.state, second.state
@@ -107,7 +134,12 @@ def _session(history: LearnerHistory, event: Event, releases: Mapping[str, Relea
         raise BrokenRecord("begins a session while another is open")
     _check_away(history, event)
     release = _release(releases, content["release"])
-    state = learner_state.new_session(release, history.state, content["away"], content["forgetting"])
+    known = history.state
+    if "restated" in content:
+        known = known._replace(K=np.array(content["restated"], np.float64))
+        if known.K.shape != history.state.K.shape:
+            raise BrokenRecord("restates the mastery of another curriculum")
+    state = learner_state.new_session(release, known, content["away"], content["forgetting"])
     return history._replace(
         release=release.version, state=state, session=content["session"], began=event.at, active=event.at
     )

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from mccpo.errors import InputError
 from mccpo.serve.policy.decision import recheck
 from mccpo.serve.policy.release import Release
 from mccpo.serve.record.chain import BrokenRecord, Event
 from mccpo.serve.record.consistency import ExpectedRows
-from mccpo.serve.record.learner_history import LearnerHistory, apply_event
+from mccpo.serve.record.learner_history import LearnerHistory, apply_event, restated_mastery
 from mccpo.serve.record.rows import DecisionRow, SessionRow
+
+TOLERANCE = 1e-12
+"""As far as machines may differ in a mastery."""
 
 
 @dataclass
@@ -22,12 +27,15 @@ class LearnerReplay:
     history: LearnerHistory | None = None
     expected: ExpectedRows = field(default_factory=ExpectedRows)
     broken: bool = False
+    past: list[Event] = field(default_factory=list)
 
     def replay(self, event: Event) -> str | None:
         """Applies an event; says what of it cannot be derived from the events before it, None if all can."""
         try:
-            wrong = self._decision_error(event)
+            wrong = self._decision_error(event) or self._restating_error(event)
             if wrong is None:
+                if event.kind in ("session", "outcome"):
+                    self.past.append(event)
                 self.history = apply_event(self.history, event, self.releases)
                 _EXPECTED[event.kind](event, self.expected)
         except BrokenRecord as finding:
@@ -49,6 +57,15 @@ class LearnerReplay:
         if (certificate["by"] == "teacher") is not (event.kind == "override"):
             return f"is a {event.kind} by {certificate['by']!r}"
         return recheck(release, self.history.state, content["concept"], content["activity"], certificate)
+
+    def _restating_error(self, event: Event) -> str | None:
+        """What of a restated mastery cannot be derived again from the answers."""
+        if "restated" not in event.content:
+            return None
+        derived = restated_mastery(self.past, self.releases[event.content["release"]])
+        said = np.array(event.content["restated"], np.float64)
+        same = said.shape == derived.shape and bool(np.all(np.abs(said - derived) <= TOLERANCE))
+        return None if same else "restates a mastery that does not follow from the answers"
 
 
 # ---- what each kind of event says of the other tables

@@ -13,7 +13,7 @@ from mccpo.serve.policy.release import Release
 from mccpo.serve.record import rows
 from mccpo.serve.record.chain import BrokenRecord
 from mccpo.serve.record.keyring import Keyring
-from mccpo.serve.record.learner_history import LearnerHistory
+from mccpo.serve.record.learner_history import LearnerHistory, needs_restating
 from mccpo.serve.record.reply_reference import ReplyReference
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, REPLY, SESSION, STANDING
 from mccpo.serve.service.commands import Request
@@ -58,6 +58,7 @@ async def load_unit_of_work(
     unit.histories = {learner: cached[learner] for learner in learners if learner in cached}
     await _load_histories(connection, unit, learners - unit.histories.keys(), releases)
     await _load_events(connection, unit, requests, keyring)
+    await _load_pasts(connection, unit)
     statements = [
         (tenant, request.statement)
         for tenant, request in requests
@@ -88,6 +89,20 @@ async def _load_events(
     for row in await rows.select_rows(connection, EVENT, "number", numbers):
         with suppress(BrokenRecord):
             unit.events[row.number] = rows.event_from_row(row)
+
+
+async def _load_pasts(connection: AsyncConnection, unit: UnitOfWork) -> None:
+    """Loads the sessions and outcomes of learners whose mastery may have to be restated."""
+    learners = [
+        learner
+        for learner, history in unit.histories.items()
+        if needs_restating(history, unit.live.current, unit.releases)
+    ]
+    unit.pasts = {learner: [] for learner in learners}
+    for begin in range(0, len(learners), rows.CHUNK):
+        chosen = EVENT.c.learner.in_(learners[begin : begin + rows.CHUNK])
+        async for row in rows.events_after(connection, 0, chosen, EVENT.c.kind.in_(("session", "outcome"))):
+            unit.pasts[row.learner].append(rows.event_from_row(row))
 
 
 def _event_numbers(replies: Iterable[rows.ReplyRow]) -> set[int]:

@@ -115,8 +115,9 @@ class SessionView:
     learner: str
     began: str
     ended: str | None = None
-    cause: Literal["asked", "timeout", "next", "erased"] | None = None
-    """Why it ended: asked for, too long without a request, the next session began, the learner was erased."""
+    cause: Literal["asked", "timeout", "next", "erased", "release"] | None = None
+    """Why it ended: asked for, too long without a request, the next session began, the learner was erased, a release
+    with other parameters decides."""
     number: int | None = None
     hash: str | None = None
     """Of the event that this request added; null where it added none. `number:hash` is an anchor."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mccpo.serve.record.chain import new_id
-from mccpo.serve.record.learner_history import LearnerHistory, away_seconds
+from mccpo.serve.record.learner_history import LearnerHistory, away_seconds, restated_mastery
 from mccpo.serve.record.rows import SessionRow
 from mccpo.serve.service.unit_of_work import RequestWork
 
@@ -20,13 +21,15 @@ class Lapse:
 def begin_session(work: RequestWork, history: LearnerHistory) -> SessionRow:
     """Records the begin of a session."""
     id = new_id("ses")
-    content = {
+    content: dict[str, Any] = {
         "session": id,
         "change": "began",
         "release": work.unit.live.current.version,
         "away": away_seconds(history, work.now),
         "forgetting": work.unit.terms.forgetting,
     }
+    if work.restates(history):
+        content["restated"] = restated_mastery(work.past(history.learner), work.unit.live.current).tolist()
     event = work.append("session", history.learner, content)
     session = SessionRow(id, work.tenant, history.learner, event.at)
     work.write("sessions", session.id, session)
@@ -57,8 +60,13 @@ def end_if_timed_out(work: RequestWork, learner: str) -> SessionRow | None:
 
 
 def in_session(work: RequestWork, learner: str) -> LearnerHistory:
-    """The history of a learner with an open session; begins one if there is none."""
+    """The history of a learner with an open session; begins one if there is none.
+
+    A session under a release with other parameters ends: the next begins with mastery as they have it.
+    """
     end_if_timed_out(work, learner)
+    if work.history(learner).session is not None and work.restates(work.history(learner)):
+        end_session(work, work.history(learner), "release")
     if work.history(learner).session is None:
         begin_session(work, work.history(learner))
     return work.history(learner)

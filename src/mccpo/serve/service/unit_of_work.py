@@ -16,7 +16,7 @@ from mccpo.serve.policy.release import Release
 from mccpo.serve.policy.releases import Releases, look_on
 from mccpo.serve.problems import Gone, Missing, Unavailable
 from mccpo.serve.record.chain import Event, EventKind, Head, seal_event
-from mccpo.serve.record.learner_history import LearnerHistory, apply_event
+from mccpo.serve.record.learner_history import LearnerHistory, apply_event, needs_restating
 from mccpo.serve.record.rows import DecisionRow, Identity, NoteRow, ReplyRow, SessionRow, normal_name
 from mccpo.serve.service.terms import Terms
 
@@ -55,7 +55,8 @@ class UnitOfWork:
 
     `damaged` holds the learners whose rows cannot be read, with their tenants: only requests about them fail.
     `learners` are all that the requests are about, whether they are there or not. `drafts` are decisions about them
-    that were worked out before the record was locked.
+    that were worked out before the record was locked. `pasts` has the sessions and outcomes so far of learners whose
+    mastery was estimated by other parameters than those of the live release.
     """
 
     head: Head
@@ -73,6 +74,7 @@ class UnitOfWork:
     statements: dict[tuple[str, str], str] = field(default_factory=dict)
     sessions: dict[str, SessionRow] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
+    pasts: dict[str, list[Event]] = field(default_factory=dict)
     notes: dict[int, NoteRow] = field(default_factory=dict)
     replies: dict[str, ReplyRow] = field(default_factory=dict)
     changed: dict[RowKind, dict[Any, None]] = field(default_factory=dict)
@@ -173,6 +175,15 @@ class RequestWork:
         if history.erased:
             raise Gone(f"the learner {learner} was erased")
         return history
+
+    def restates(self, history: LearnerHistory) -> bool:
+        """Whether the mastery of a learner is to be restated by the parameters of the live release."""
+        return needs_restating(history, self.unit.live.current, self.unit.releases)
+
+    def past(self, learner: str) -> list[Event]:
+        """The learner's events so far, as far as mastery follows from them."""
+        recent = [*self.unit.recorded, *self.recorded]
+        return [*self.unit.pasts[learner], *(one.event for one in recent if one.event.learner == learner)]
 
     def append(self, kind: EventKind, learner: str, content: Mapping[str, Any]) -> Event:
         """Adds an event to the record, and applies it to the learner's history."""

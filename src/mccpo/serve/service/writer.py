@@ -229,6 +229,8 @@ class Writer:
             changed = await self._forget_changed(connection, self._head, head)
         if unit is None:
             return await self._load(connection, head, batch)
+        if unit.live is not self.live:  # what its mastery is to be restated by is another
+            return await self._load(connection, head, batch, unit.drafts)
         moved = head != unit.head
         if moved and (not unit.learners.isdisjoint(changed) or any(_by_name(pending.request) for pending in batch)):
             return await self._load(connection, head, batch, unit.drafts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -145,28 +145,55 @@ def tutor(
         raise InputError("a tutor has one level of floors and budgets", fix="run `mccpo compare` for several")
     _check(asked, options)
     learners = _learners(stated, logs, members, reading, asked)
+    made = make_tutor(name_of(graph), learners, asked, options, flags, begun=begun)
+    emit(made.document, as_json=json, text=lambda: "\n".join(told(made)))
+    made.check()
+
+
+@dataclass(frozen=True)
+class MadeTutor:
+    """A tutor that is made: its run, what it promises, and why its certificate failed, if it did."""
+
+    run: Path
+    document: dict[str, Any]
+    missing: str | None
+
+    def check(self) -> None:
+        """Fails where what was asked for is not promised."""
+        if self.missing is not None:
+            raise GateFailed(self.missing)
+
+
+def make_tutor(
+    name: str,
+    learners: Learners,
+    asked: Asked,
+    options: Options,
+    flags: Training,
+    *,
+    begun: float,
+    about: Mapping[str, Any] | None = None,
+) -> MadeTutor:
+    """Finds a policy for learners, certifies it, and writes the run; `about` is what its manifest holds besides."""
     for line in _warnings(learners):
         note(f"warning: {line}")
     _refuse_unknown_costs(options, learners.tutor)
     _refuse_unreachable(options, learners.tutor)
-    name = name_of(graph)
     made = time.monotonic()
     produce = partial(_produce, name, learners)
-    begin, about = partial(_write, learners), {"environment_sha256": _digest(learners)}
-    run = carry_out(f"tutor-{name}", {name: produce}, options, flags, begin=begin, about=about)
+    begin = partial(_write, learners)
+    whole = {"environment_sha256": _digest(learners)} | dict(about or {})
+    run = carry_out(f"tutor-{name}", {name: produce}, options, flags, begin=begin, about=whole)
     trained = time.monotonic()
     method, certificates = _best_certified(run.path, asked)
-    page = run.path / PAGE
-    write_page(page, [run.path])
+    write_page(run.path / PAGE, [run.path])
     seconds = {
         "learners": made - begun,
         "policy and rules": trained - made,
         "certificate and report": time.monotonic() - trained,
     }
     document = _document(run.path, method, learners, certificates, seconds)
-    emit(document | {"results": run.document}, as_json=json, text=lambda: "\n".join(_text(document, page)))
-    if (missing := _missing(certificates)) is not None:
-        raise GateFailed(missing)
+    return MadeTutor(run.path, document | {"results": run.document}, _missing(certificates))
 
 
 def _check(asked: Asked, options: Options) -> None:
@@ -290,25 +317,25 @@ def _document(
     run: Path, method: str, learners: Learners, certificates: list[Certificate], seconds: dict[str, float]
 ) -> dict[str, Any]:
     """What the tutor promises and what it does not, as the run keeps it and as it is printed."""
-    from mccpo.experiments.from_graph import LearnersOfPrior, compared, not_promised, promises_of
+    from mccpo.experiments.from_graph import compared, not_promised, promises_of
     from mccpo.files import dump_json, write_text
     from mccpo.runs import read_run
     from mccpo.runs.results import parse_document
 
     _, raw = read_run(run)
     results = parse_document(raw, run / "results.json")[0]
-    sources = learners.prior.sources if isinstance(learners, LearnersOfPrior) else None
+    seen, sources = _seen(learners)
     promises, unready = promises_of(certificates), _most_unready(certificates)
     document = {
         "run": str(run),
         "method": method,
-        "learners": "logs" if sources is None else "prior",
+        "learners": seen,
         "passed": certificates[0].passed,
         "confidence": certificates[0].confidence,
         "promised": [promise.as_json() for promise in promises if promise.kept],
         "not_promised": [
             *(f"{promise.text} (with {promise.learners})" for promise in promises if not promise.kept),
-            *not_promised(results, method, unready, logs=sources is None, sources=sources or ()),
+            *not_promised(results, method, unready, seen=seen, sources=sources),
         ],
         "warnings": list(_warnings(learners)),
         "compared": compared(results.settings[0].rows, unready),
@@ -317,13 +344,24 @@ def _document(
     return document | {"seconds": {name: round(value, 1) for name, value in seconds.items()}}
 
 
+def _seen(learners: Learners) -> tuple[str, tuple[str, ...]]:
+    """Where what is believed of learners comes from, and the logs behind a prior."""
+    from mccpo.experiments.from_graph import LearnerPosterior, LearnersOfPrior
+
+    if not isinstance(learners, LearnersOfPrior):
+        return "logs", ()
+    return "answers" if isinstance(learners.prior, LearnerPosterior) else "prior", learners.prior.sources
+
+
 def _missing(certificates: list[Certificate]) -> str | None:
     from mccpo.experiments.from_graph import failure
 
     return failure(certificates)
 
 
-def _text(document: dict[str, Any], page: Path) -> Iterator[str]:
+def told(made: MadeTutor) -> Iterator[str]:
+    """What a tutor is worth beside the rules, what it promises and what it does not, in lines."""
+    document = made.document
     yield f"{'':<20}{'return':>9}{'learning':>10}{'mastered':>10}{'unready':>9}   meets all"
     for name, row in document["compared"].items():
         numbers = f"{row['return']:>9.4g}{row['learning']:>10.4g}{row['mastered']:>10.4g}"
@@ -340,7 +378,7 @@ def _text(document: dict[str, Any], page: Path) -> Iterator[str]:
         yield f"  {line}"
     spent = ", ".join(f"{name} {value:.0f} s" for name, value in document["seconds"].items())
     yield f"\ntook: {spent}"
-    yield f"report: {page}"
+    yield f"report: {made.run / PAGE}"
     yield f"next: mccpo serve {document['run']} --no-keys"
 
 
