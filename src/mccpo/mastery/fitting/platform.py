@@ -140,8 +140,8 @@ def _sample(
 
 def _model(patterns: AnswerPatterns, prior: PlatformPrior) -> _Model:
     inverse = np.linalg.inv(prior.within)
-    covariance = np.linalg.inv(np.diag(np.asarray(prior.between) ** -2.0) + len(patterns.answered) * inverse)
-    numbers = (prior.centre, prior.between, inverse, prior.bounds, covariance, np.linalg.cholesky(covariance))
+    given_concepts = np.linalg.inv(np.diag(np.asarray(prior.between) ** -2.0) + len(patterns.answered) * inverse)
+    numbers = (prior.centre, prior.between, inverse, prior.bounds, given_concepts, np.linalg.cholesky(given_concepts))
     centre, between, within, bounds, covariance, spread = (jnp.asarray(values, jnp.float32) for values in numbers)
     slabs = tuple(
         (jnp.asarray(slab.cells), jnp.asarray(slab.concept), jnp.asarray(slab.learners, jnp.float32))
