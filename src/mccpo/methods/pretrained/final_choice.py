@@ -4,7 +4,7 @@ A search knows which weights matter beside one another. How much they count agai
 policy chooses, decides by how much budgets and floors are met, and few episodes cannot tell. So candidates on a grid
 about where the search ended are played, then those on a finer grid about the best, then the best of these by many
 episodes. Among the candidates of each grid is the policy of sharpness 0, which chooses by chance among what is ready,
-as the rule random-ready does: where it meets everything, nothing that returns less is chosen.
+as the rule random-ready does: where it meets everything with the margin, nothing that returns less is chosen.
 
 max J(π_k)  over candidates k  s.t.  J_ci(π_k) ≤ d_i with the margin that every final choice keeps.
 """
