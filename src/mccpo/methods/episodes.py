@@ -25,8 +25,8 @@ from mccpo.policy import Memory, masked_softmax, sample
 EVALUATION_EPISODES = 2000
 """By which tables judge a policy that cannot be judged exactly."""
 SEEN_AT_ONCE = 2**17
-"""Numbers that are seen of all learners of a block of episodes, so that what a network makes of them stays in a cache:
-300 learners of 110 concepts are seen by as many, and are played 2.5 times as fast as 4,000 at once."""
+"""Numbers that are seen of all learners of a block of episodes, about, so that what a network makes of them stays in a
+cache: 300 learners of 110 concepts are seen by as many, and are played 2.5 times as fast as 4,000 at once."""
 BLOCKS_BESIDE = 32
 """Blocks that an accelerator plays beside each other, since it needs many learners at once to be busy."""
 
@@ -183,7 +183,7 @@ def evaluate_policy(env: Environment[Any], actor: Policy, key: PRNGKeyArray, epi
     >>> played.ret.shape
     (4,)
     """
-    blocks = -(-episodes * env.num_features // SEEN_AT_ONCE)
+    blocks = max(episodes * env.num_features // SEEN_AT_ONCE, 1)  # what fits nearly twice is left whole
     if blocks == 1:
         return _evaluated(env, actor, key, episodes)
     size = -(-episodes // blocks)
