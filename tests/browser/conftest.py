@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.forked import forked
 
 from mccpo.curriculum import Curriculum
@@ -23,6 +23,10 @@ from ..serve.conftest import run_of as run_of  # noqa: TID252 - the same runs ar
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESK, PHONE = (1280, 900), (390, 844)
+
+WAITING = 30_000
+"""Milliseconds that a page has for what is asked of it: a busy machine is slow, and only what never comes is a fault."""
+expect.set_options(timeout=WAITING)
 
 
 # Of the module, not of the session: while playwright runs, no other test in this process can run an event loop.
@@ -135,7 +139,7 @@ def page(chromium: Browser, size: tuple[int, int]) -> Iterator[Page]:
     phone = size == PHONE
     context = chromium.new_context(viewport={"width": wide, "height": high}, has_touch=phone, is_mobile=phone)
     found = context.new_page()
-    found.set_default_timeout(15_000)
+    found.set_default_timeout(WAITING)
     faults: list[str] = []
     hosts: set[str] = set()
     context.on("request", lambda request: hosts.add(request.url.split("/")[2]))

@@ -70,7 +70,7 @@ def test_the_help_lists_every_command_without_loading_it(capsys):
     [
         (["curiculum"], "did you mean 'curriculum'?"),
         (["curriculum", "chek"], "did you mean 'check'?"),
-        (["qqqqqq"], "the commands are tutor, compare, "),
+        (["qqqqqq"], "the commands are tutor, recalibrate, compare, "),
         ([*SHOW, "--thet", "0.5"], "Did you mean --theta?"),
         ([*SHOW, "--theta", "high"], "--theta"),
         (["curriculum", "show"], "FILE"),

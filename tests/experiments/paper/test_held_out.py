@@ -18,6 +18,7 @@ def test_the_best_mixture_of_rules_lies_between_two_of_them():
     rules = [row(40.0, 2.0), row(30.0, 4.0), row(20.0, 3.0)]
     assert held_out.mixture(rules, Constraints(floors={"learning": 3.0})) == pytest.approx(35.0)
     assert held_out.mixture(rules, Constraints(floors={"learning": 5.0})) is None
+    assert held_out.mixture([], Constraints(floors={"learning": 1.0})) is None
     dear = [row(40.0, 2.0, c2=4.0), row(30.0, 4.0, c2=0.0)]
     assert held_out.mixture(dear, Constraints(budgets={"c2": 1.0})) == pytest.approx(32.5)
 

@@ -131,6 +131,8 @@ def _levels(
 
 def mixture(rules: Sequence[Row], held: Constraints) -> float | None:
     """The most that a mixture of rules returns within floors and budgets; None where no mixture meets them."""
+    if not rules:
+        return None
     returns = np.array([row["return"].mean for row in rules])
     above = [[-row[name].mean for row in rules] for name in held.floors]
     below = [[row[f"J_{name}"].mean for row in rules] for name in held.budgets]
