@@ -15,7 +15,7 @@ from mccpo.cli import main
 from mccpo.cli.app import build_app
 from mccpo.cli.commands.cache import folder
 from mccpo.cli.commands.reproduce import suited
-from mccpo.experiments import TABLES, Options, compare, feasibility
+from mccpo.experiments import LONG, TABLES, Options, compare, feasibility
 from mccpo.methods import Arrays, point_of
 from mccpo.runs.folder import RunFolder
 from mccpo.runs.tensorboard import _whole
@@ -84,7 +84,7 @@ def test_all_tables_take_the_length_that_is_counted_their_way() -> None:
     by_steps = [table for table, own in taken.items() if (own.episodes, own.steps) == (None, 300)]
     assert by_episodes == ["gate", "reward-gap", "chain", "random-finite"]
     ablations = ["ablation-tutor-15", "ablation-random-curricula", "ablation-assistments-2009"]
-    others = ["shaping", "shaping-25", "noise", "coverage", "wrong-edges", "wrong-edges-40"]
+    others = ["shaping", "shaping-25", "noise", "coverage", "wrong-edges", "wrong-edges-40", *LONG]
     assert by_steps == ["tutor-15", "tutor-25", "parameterisations", *ablations, *others]
     assert {own.seeds for own in taken.values()} == {3}
 

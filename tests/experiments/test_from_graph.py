@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mccpo.curriculum import Curriculum, trusted
-from mccpo.env import ONE_MODEL, PreparedTutor, describe_environment, make, rebuild_environment
+from mccpo.env import ONE_MODEL, Population, PreparedTutor, describe_environment, make, rebuild_environment
 from mccpo.evaluation import Summary, summarise
 from mccpo.experiments.from_graph import STATED, fit_prior, learners_of_prior, rehearsal
-from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, cautions
+from mccpo.experiments.from_graph.caution import CONCEPTS, PLATFORMS, cautions, cautions_by_concept
 from mccpo.experiments.from_graph.prior import BOUNDS, PARAMETERS, Engaged, LearnerPrior, prior_of
 from mccpo.experiments.from_graph.promises import better_rules, in_its_place
 from mccpo.logs import ReadOptions, load
@@ -67,6 +67,19 @@ def test_the_gate_doubts_as_much_as_makes_it_right() -> None:
     assert found[1].worst < found[1].true
     sure = cautions(STATED.draw(1, CONCEPTS, 5)._replace(**_constant(believed)), believed, 0.95, [1], seed=0)
     assert sure[1].doubt == 0  # learners are as the tutor believes, so its estimate is their chance
+
+
+def test_a_doubt_that_shuts_the_gate_is_not_taken_for_enough() -> None:
+    """Concepts: as believed; guessed more often; that nobody masters, guessed more often; the same, never guessed."""
+    believed = np.array([[0.4, 0.4, 0.02, 0.02], [0.2, 0.2, 0.001, 0.001], [0.2] * 4, [0.3] * 4])
+    true = np.array([[0.4, 0.4, 0, 0], [0.2, 0.2, 0, 0], [0.2, 0.45, 0.3, 0.05], [0.3] * 4], np.float32)
+    drawn = Population(*(np.tile(values, (PLATFORMS, 1)) for values in true))
+    right, guessed, never, shut = cautions_by_concept(drawn, believed, 0.95, [1] * 4, seed=0)
+    assert (right.doubt, right.enough) == (0, True)
+    assert (guessed.doubt > 0, guessed.enough) == (True, True)
+    assert 0 < never.doubt < 1 - 2.0**-12  # with more doubt, next to nobody is called a master
+    assert (never.opens, never.enough) == (True, False)
+    assert (shut.doubt, shut.opens, shut.enough) == (0, False, False)
 
 
 def _constant(believed: tuple[float, ...]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from tests.small import HORIZON, PLAN
 
 from mccpo.env import Chain, Gate, make
 from mccpo.errors import InputError
-from mccpo.experiments import GROUPS, TABLES, Options, Session, compare, feasibility
+from mccpo.experiments import GROUPS, LONG, TABLES, Options, Session, compare, feasibility
 from mccpo.experiments.paper import random_finite, tutor
 from mccpo.experiments.problem import pose_finite
 from mccpo.files import dump_json
@@ -26,6 +26,7 @@ OF_THEIR_OWN = (
     "wrong-edges",
     "wrong-edges-40",
     *GROUPS["ablation"],
+    *LONG,
 )
 SMALL = Options(methods=("unconstrained", "post-hoc", "mc-cpo"), seeds=2, episodes=80)
 

@@ -34,12 +34,13 @@ def reproduce(
         paper's facts as well as tutor-15), ablation (ours: what each part of MC-CPO brings), random-finite (ours:
         twenty random environments), coverage (ours: how often intervals and verdicts are right), wrong-edges and
         wrong-edges-40 (ours: what missing, extra and reversed edges of the graph do), held-out (ours: the pretrained
-        policy on curricula that it was not trained on), or all but the last one, where --episodes and --steps go to the
-        tables whose length is counted in them; or a table from logs: junyi, xes3g5m, assistments-2009, junyi-2015.
+        policy on curricula that it was not trained on), from-answers (ours: what learning from answers is worth), or
+        all but the last two, where --episodes and --steps go to the tables whose length is counted in them; or a table
+        from logs: junyi, xes3g5m, assistments-2009, junyi-2015.
     data
         The folder of the data set that a table from logs is made of, or one that has a folder for each.
     """
-    from mccpo.experiments import FROM_LOGS, GROUPS, HELD_OUT, TABLES, lacks_data
+    from mccpo.experiments import FROM_LOGS, GROUPS, LONG, TABLES, lacks_data
 
     known = (*TABLES, *FROM_LOGS, *GROUPS, "all")
     if table not in known:
@@ -58,8 +59,8 @@ def reproduce(
     if table in TABLES:
         perform(f"reproduce-{table}", {table: TABLES[table]}, options, flags, on_ray=on_ray)
         return
-    # Tables of other packages are named, and so is one that takes hours and is no part of the paper.
-    names = GROUPS.get(table, tuple(name for name in TABLES.registered if name != HELD_OUT))
+    # Tables of other packages are named, and so are those that take hours.
+    names = GROUPS.get(table, tuple(name for name in TABLES.registered if name not in LONG))
     absent = [name for name in names if lacks_data(name)]
     tables = {name: partial(_produce, name) for name in names if name not in absent}
     checks = [*(partial(_check, name) for name in tables), partial(_note_absent, absent)]

@@ -22,6 +22,8 @@ PLATFORMS, CONCEPTS = 200, 400
 """How many platforms are drawn, with so many concepts each, and a learner for each concept."""
 LEARNERS = 50
 """Learners of each concept of a platform, where each concept is looked at on its own."""
+FEWEST = 100
+"""Learners who must be called masters of a concept before the share of them who are says much."""
 LESSONS = 60
 HALVINGS = 12
 
@@ -35,6 +37,7 @@ class Caution(NamedTuple):
     - `doubt`: the share of the odds that the gate does not count on.
     - `true`: how often such a prerequisite is mastered in truth; `worst`: the same on the platform at the lower 5 %
       point.
+    - `opens`: whether enough learners are called masters to tell; where not, `true` and `worst` are 0.
     """
 
     together: int
@@ -42,6 +45,7 @@ class Caution(NamedTuple):
     doubt: float
     true: float
     worst: float
+    opens: bool
 
     @property
     def enough(self) -> bool:
@@ -78,36 +82,53 @@ def cautions_by_concept(
 ) -> tuple[Caution, ...]:
     """The least doubt about each concept, where something is known of each; `drawn` are platforms by the posterior.
 
-    A doubt with which nobody on any platform is ever called a master is enough, too: it is never wrong.
+    A doubt with which next to nobody is ever called a master is not taken for enough: nothing would show that it is
+    right, and what comes after the concept would never be taught. The largest doubt that opens is given then.
     """
     found = []
     for at, number in enumerate(together):
         own = Population(*(np.repeat(values[:, at : at + 1], LEARNERS, axis=1) for values in drawn))
-        found.append(_least(_practise(own, believed[:, at].tolist(), seed + at), confidence, number, everywhere=False))
+        found.append(_least_that_opens(_practise(own, believed[:, at].tolist(), seed + at), confidence, number))
     return tuple(found)
 
 
-def _least(practice: _Practice, confidence: float, together: int, *, everywhere: bool = True) -> Caution:
+def _least(practice: _Practice, confidence: float, together: int) -> Caution:
     for halvings in range(HALVINGS + 1):
-        found = _judged(practice, 1 - 2.0**-halvings, confidence, together, everywhere=everywhere)
+        found = _judged(practice, _doubt(halvings), confidence, together, everywhere=True)
         if found.enough:
             break
     return found
 
 
+def _least_that_opens(practice: _Practice, confidence: float, together: int) -> Caution:
+    found = _judged(practice, _doubt(0), confidence, together, everywhere=False)
+    for halvings in range(1, HALVINGS + 1):
+        more = _judged(practice, _doubt(halvings), confidence, together, everywhere=False)
+        if found.enough or not more.opens:
+            break
+        found = more
+    return found
+
+
+def _doubt(halvings: int) -> float:
+    return 1 - 2.0**-halvings
+
+
 def _judged(practice: _Practice, doubt: float, confidence: float, together: int, *, everywhere: bool) -> Caution:
-    """How often what the gate calls mastered for the first time is mastered in truth."""
+    """How often what the gate calls mastered for the first time is mastered in truth.
+
+    It opens if some learner on every platform gets there, or else so many on all of them.
+    """
     asked = confidence ** (1 / together)
     called = trusted(practice.believed, doubt) >= asked
     ever = called.any(axis=0)
     right = np.take_along_axis(practice.mastered, called.argmax(axis=0)[None], axis=0)[0] & ever
     times = ever.sum(axis=1)
-    if everywhere and not times.all():  # on some platform nobody gets there
-        return Caution(together, asked, doubt, 0.0, 0.0)
-    if not times.any():
-        return Caution(together, asked, doubt, 1.0, 1.0)
+    if not (times.all() if everywhere else times.sum() >= FEWEST):
+        return Caution(together, asked, doubt, 0.0, 0.0, opens=False)
     by_platform = right.sum(axis=1)[times > 0] / times[times > 0]
-    return Caution(together, asked, doubt, float(right.sum() / times.sum()), float(np.quantile(by_platform, 0.05)))
+    true, worst = float(right.sum() / times.sum()), float(np.quantile(by_platform, 0.05))
+    return Caution(together, asked, doubt, true, worst, opens=True)
 
 
 def _practise(drawn: Population, believed: Sequence[float], seed: int) -> _Practice:

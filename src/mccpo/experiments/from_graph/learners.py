@@ -96,7 +96,7 @@ def learners_of_prior(
     if confidence is not None and curriculum.edges:
         rehearsal, shared = _rehearsed(shared, prior, confidence, seed)
     tutor, others = (_environment(shared, prior, seed, which) for which in (_TUTOR, _OTHERS))
-    warnings = tuple(_warnings(graph, gate_reach(shared), found, rehearsal))
+    warnings = (*_warnings(graph, gate_reach(shared), rehearsal), *_caution_warnings(curriculum, prior, found))
     return LearnersOfPrior(graph, tutor, others, prior, tuple(sorted(set(found))), rehearsal, warnings)
 
 
@@ -144,9 +144,7 @@ def _environment(
     return PriorTutor(**shared.as_arguments(), **signals_of(engagement, first), population=population)
 
 
-def _warnings(
-    graph: RawGraph, reach: GateReach, found: tuple[Caution, ...], rehearsal: Rehearsal | None
-) -> Iterator[str]:
+def _warnings(graph: RawGraph, reach: GateReach, rehearsal: Rehearsal | None) -> Iterator[str]:
     yield from gate_warnings(reach)
     if rehearsal is not None and not rehearsal.enough:
         yield (
@@ -156,10 +154,20 @@ def _warnings(
         )
     if not graph.demand:
         yield f"{graph.source} states no demand: every concept is taken to ask the same, so c3 is 0 whatever is taught"
-    short = [one for one in found if not one.enough]
-    if short:
-        one = max(short)
-        yield (
-            f"where {one.together} prerequisites are needed together, the gate asks for {one.asked:.4f} of each, and "
-            f"is right in {one.true:.4f} of cases by the prior; give --logs, or state fewer prerequisites"
-        )
+
+
+def _caution_warnings(curriculum: Curriculum, prior: Believed, found: tuple[Caution, ...]) -> Iterator[str]:
+    """Where the gate is not as right as it says, in the worst case; a concept that none needs opens nothing."""
+    needed = {name for name, _ in curriculum.edges}
+    all_of_them = zip(found, curriculum.concepts, strict=True) if found else ()
+    short = [(one, name) for one, name in all_of_them if name in needed and not one.enough]
+    if not short:
+        return
+    one, name = max(short)
+    asks = f"where {one.together} prerequisites are needed together, the gate asks for {one.asked:.4f} of each, and "
+    if isinstance(prior, LearnerPrior):
+        right = f"is right in {one.true:.4f} of cases by the prior" if one.opens else "is out of reach on some platform"
+        yield f"{asks}{right}; give --logs, or state fewer prerequisites"
+    else:
+        right = f"is right in {one.true:.4f} of cases by the answers" if one.opens else "next to nobody gets there"
+        yield f"{asks}{right}, as with {name!r}; let more learners answer, or state fewer prerequisites"

@@ -47,6 +47,7 @@ from mccpo.runs.results import Results, Rows, Setting
 if TYPE_CHECKING:
     from mccpo.experiments.from_graph import LearnersOfPrior
 
+FROM_ANSWERS = "from-answers"
 LEARNERS = (20, 100, 500)
 """How many learners answer before the tutor is made again."""
 COMPARED = ("pretrained", "random-ready")
@@ -70,17 +71,17 @@ NOTE_TRUTH = (
 NOTE_PLATFORMS = "There is a platform for every two seeds asked for: 5 by default."
 
 
-@register_table("from-answers")
+@register_table(FROM_ANSWERS)
 def produce(options: Options, session: Session) -> Produced:
     """Makes a tutor, teaches drawn platforms with it, and makes it again from their answers."""
     if options.budgets or options.parameters or options.kappa:
         raise InputError("from-answers has an environment and a floor of its own", fix="leave --kappa, --budget, --set")
     methods, platforms = options.methods_or(COMPARED), max(1, options.seeds // SEEDS_A_PLATFORM)
     steps = STEPS if options.steps is None else options.steps
-    plan = replace(options, steps=steps, seeds=1).neural_plan("from-answers")
+    plan = replace(options, steps=steps, seeds=1).neural_plan(FROM_ANSWERS)
     settings = tuple(_settings(methods, plan, platforms, session))
     results = Results(
-        table="from-answers",
+        table=FROM_ANSWERS,
         title="What learning from answers is worth",
         settings=settings,
         protocol=neural_protocol(plan, platforms=platforms, ready=READY, floor=FLOOR, learners=list(LEARNERS)),
@@ -136,7 +137,7 @@ def _policies(
     worth = values_of(env, RulePolicies(entry.build(), 1).play(env, episodes=EVALUATION_EPISODES, seed=plan.seed), 0)
     asked = Constraints({}, floors={"learning": FLOOR * worth.learning}, reach={"learning": worth.learning})
     problem = Problem(label, env, env, worth, worth, plan=plan)
-    trained = measuring.train(problem, methods, asked, f"from-answers {label}", session)
+    trained = measuring.train(problem, methods, asked, f"{FROM_ANSWERS} {label}", session)
     return {name: one.policies.policy(env, 0) for name, one in trained.items()}
 
 

@@ -90,6 +90,10 @@ class Asked:
             json=json,
         )
 
+    def options(self, flags: Training) -> Options:
+        """What is trained for; shares of floors and budgets refer to what the pretrained policy reaches."""
+        return replace(flags.options(floors=self.floors), anchors="pretrained")
+
     @property
     def chosen(self) -> str:
         """The method that is named, or the one that is meant."""
@@ -140,7 +144,7 @@ def tutor(
     begun = time.monotonic()
     stated = read_graph(graph)
     flags = asked.training(out, resume=resume, json=json)
-    options = replace(flags.options(floors=asked.floors), anchors="pretrained")
+    options = asked.options(flags)
     if len(options.levels) > 1:
         raise InputError("a tutor has one level of floors and budgets", fix="run `mccpo compare` for several")
     _check(asked, options)

@@ -42,7 +42,9 @@ class ServedTutor:
     promises: dict[str, Any]
 
     def asked(self, steps: int | None, episodes: int, *, no_cache: bool) -> Asked:
-        """The same floors, budgets and gate as before."""
+        """The same floors, budgets and gate as before; where no method was named, none is named now."""
+        from mccpo.experiments.from_graph import METHOD
+
         own = self.configuration
         floors = [_floor(floor) for floor in own["floors"]]
         kappa = ",".join(f"{value:g}" for value in own["kappa"]) or None
@@ -53,7 +55,7 @@ class ServedTutor:
             budget=budgets,
             ready="theta" if self.env.confidence is None else repr(float(self.env.confidence)),
             horizon=self.env.horizon,
-            method=self.promises["method"],
+            method=None if METHOD in own["methods"] else self.promises["method"],
             steps=own["steps"] if steps is None else steps,
             episodes=episodes,
             seed=own["seed"],
@@ -97,7 +99,7 @@ def recalibrate(
     asked = served.asked(steps, episodes, no_cache=no_cache)
     place = _free(run) if out is None else out
     flags = asked.training(place, resume=False, json=json)
-    options = flags.options(floors=asked.floors)
+    options = asked.options(flags)
     answers = asyncio.run(_answers(database or str(run / DATABASE), served))
     note(
         f"the record holds: {len(answers.correct):,} answers of {len(answers.learners):,} learners, up to event "
@@ -114,9 +116,8 @@ def recalibrate(
     made = make_tutor(served.name, learners, asked, options, flags, begun=begun, about=about)
     changes = {"learnt_from": about["learnt_from"], **_changes(served, learnt, learners, made)}
     write_text(made.run / CHANGES, dump_json(changes, indent=2) + "\n")
-    emit(
-        made.document | changes, as_json=json, text=lambda: "\n".join([*_text(changes), "", *told(made), *_next(made)])
-    )
+    lines = (*_text(changes), "", *told(made), _next(made, changes))
+    emit(made.document | changes, as_json=json, text=lambda: "\n".join(lines))
     made.check()
 
 
@@ -239,8 +240,10 @@ def _chance(one: dict[str, float]) -> str:
     return f"{one['before']:.2f} → {one['after']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
 
 
-def _next(made: MadeTutor) -> Iterator[str]:
-    yield f'or into the service that runs: POST /v1/releases {{"run": "{made.run.name}"}}'
+def _next(made: MadeTutor, changes: dict[str, Any]) -> str:
+    """How the service that runs goes on with the new run, which opens some gate earlier only where that is said."""
+    meant = ', "lower_gate": true' if changes["lower_gate"] else ""
+    return f'or into the service that runs: POST /v1/releases {{"run": "{made.run.name}"{meant}}}'
 
 
 def _floor(floor: dict[str, Any]) -> str:
