@@ -52,9 +52,7 @@ def certificate_text(certificate: Certificate, *, brief: bool = False) -> str:
     failed += [name for name, bound in certificate.floors.items() if bound.passed is False]
     if certificate.prerequisite is not None and certificate.prerequisite.passed is False:
         failed.append("the share of lessons that the learner is not ready for")
-    return (
-        f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} {_keeps(certificate)}{about}."
-    )
+    return f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} {_keeps(certificate)}{about}."
 
 
 def _kept(certificate: Certificate) -> str:
@@ -65,7 +63,7 @@ def _kept(certificate: Certificate) -> str:
 def _keeps(certificate: Certificate) -> str:
     if certificate.floors:
         return "keeps to budget and floor" if certificate.budgets else "reaches its floor"
-    return "is within its budget"
+    return "is within budget"
 
 
 def _about(certificate: Certificate, *, brief: bool) -> str:
