@@ -39,10 +39,9 @@ class PreparedEnsemble(Tutoring[OneOf]):
 
     The tutor believes the same of all of them, and sees none of it. The learner's kind (`prepared`, `prepared-judge`,
     `prepared-best-lr`) says what the learner knows, learns and feels, and what counts as mastered and ready in truth.
-    It also has the prices of engagement and costs. Learning and costs of different kinds are not in the same units. So they
-    come divided by `relative`, a row for each kind of a number for every cost and one for learning: `compare` finds
-    them, such that the unconstrained policies cost as much with every kind, and the policy that teaches most teaches as
-    much.
+    It also has the prices of engagement and costs. Learning and costs of different kinds are not in the same units. So
+    they come divided by `relative`: for each kind, a number for every cost and one for learning. `compare` finds them,
+    such that the unconstrained policies cost as much with every kind, and the policy that teaches most teaches as much.
 
     **Parameters:**
 
