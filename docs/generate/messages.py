@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import mccpo
-from mccpo.report.docs.docstrings import table
 
 _ERRORS = ("InputError", "DoesNotApply")
 SOURCE = Path(mccpo.__file__).parent
@@ -56,15 +55,15 @@ def _words(node: ast.expr) -> str:
 
 
 def page() -> str:
-    """A table for each room."""
-    rooms: dict[str, list[list[str]]] = {}
+    """A list for each room."""
+    rooms: dict[str, list[str]] = {}
     for message in dict.fromkeys(messages()):
-        rooms.setdefault(message.room, []).append([_cell(message.what), _cell(message.fix)])
-    parts = [f"## {room}\n\n{table(['message', 'fix'], sorted(rows))}" for room, rows in sorted(rooms.items())]
+        rooms.setdefault(message.room, []).append(f"- **{_plain(message.what)}** — {_plain(message.fix)}")
+    parts = [f"## {room}\n\n" + "\n".join(sorted(entries)) for room, entries in sorted(rooms.items())]
     return f"{_INTRO}\n" + "\n\n".join(parts) + "\n"
 
 
-def _cell(text: str) -> str:
+def _plain(text: str) -> str:
     """Words that Markdown leaves as they are."""
     for character in "\\`*_{}[]<>$":
         text = text.replace(character, f"\\{character}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mccpo.report.docs.docstrings import table
 from mccpo.report.vocabulary import every_metric
 
 _INTRO = """# Metrics
@@ -43,9 +42,9 @@ iterate) mark variants.
 
 
 def page() -> str:
-    """The definitions, and a row for each metric."""
-    rows = [
-        [f"`{name}ci`" if name.endswith("_") else f"`{name}`", label, meaning]
+    """The definitions, and an entry for each metric."""
+    entries = [
+        f"- `{name}ci`, {label}: {meaning}." if name.endswith("_") else f"- `{name}`, {label}: {meaning}."
         for name, (label, meaning) in every_metric().items()
     ]
-    return f"{_INTRO}\n{table(['name', 'label', 'meaning'], rows)}\n"
+    return f"{_INTRO}\n" + "\n".join(entries) + "\n"

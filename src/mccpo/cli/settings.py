@@ -10,8 +10,8 @@ that has such a flag:
 A variable likewise names the command, `MCCPO_CURRICULUM_SHOW_THETA`, or leaves it out, `MCCPO_THETA`. What names a
 command wins over what does not.
 
-A setting that its command does not have is an error, whichever command runs: a table is held against the flags of its
-command, a variable against those of the command it names, and what names no command against the flags of all.
+A setting that its command does not have is an error, whichever command runs. A table may hold the flags of its command,
+and a variable one of the command that it names. What names no command may be a flag of any.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _check_kind(name: str, key: str, value: Any, default: Any) -> None:
-    """Refuses a text where a number is due, a fraction where a whole number is, and a curriculum that is none."""
+    """Refuses a text in place of a number, a fraction in place of a whole number, and what is not a curriculum."""
     what = f"{name}: {key}"
     if key == "curriculum" and not isinstance(value, Curriculum):
         raise InputError(f"{what} is {value!r}", fix="name a file with --curriculum, or give Curriculum.read(path)")

@@ -83,8 +83,8 @@ class DifferenceEstimate(NamedTuple):
 def paired(a: Values, b: Values) -> Difference:
     """Tests whether two methods have the same mean, seed by seed: Student's t on the differences, two-sided.
 
-    Positive t and d mean that `a` is larger. Where a statistic does not exist it is None, never NaN or infinity: where
-    the differences do not vary (no test adds to that), and for a single pair.
+    Positive t and d mean that `a` is larger. A statistic that does not exist is None, never NaN or infinity. That is
+    so if the differences do not vary (no test adds to that), and for a single pair.
 
     >>> round(paired([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).t, 6)
     4.0
@@ -96,8 +96,8 @@ def paired(a: Values, b: Values) -> Difference:
 def welch(a: Values, b: Values) -> Difference:
     """Tests whether two methods whose runs share nothing have the same mean: Welch's t, two-sided.
 
-    The signs are those of `paired`; a statistic that does not exist is None: where neither sample varies, and for a
-    sample of one.
+    The signs are those of `paired`. A statistic that does not exist is None: if neither sample varies, and for a sample
+    of one.
 
     >>> round(welch([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).t, 2)
     1.51

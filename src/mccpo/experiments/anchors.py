@@ -63,7 +63,7 @@ def reach_of(
 ) -> dict[str, float]:
     """The most that is known to be reached of what each floor is about.
 
-    Of engagement that is the unconstrained policies' return; of all else, the best of those that teach.
+    For engagement, that is the unconstrained policies' return. For all else, it is the best of those that teach.
     """
     if all(floor.name == "engagement" for floor in floors):
         return {floor.name: unconstrained.ret for floor in floors}

@@ -122,7 +122,7 @@ def _text(model: str, fitted: Fitted, result: Diagnostics) -> Iterator[str]:
 
 
 def _reliability(result: Diagnostics) -> Iterator[str]:
-    """The reliability diagram in numbers: of events that were given about the same chance, how many were right."""
+    """The reliability diagram in numbers: how many events of about the same predicted chance were right."""
     yield f"{'predicted':>10}{'right':>10}{'95 %':>20}{'events':>10}"
     for one_bin in result.reliability:
         ends = "" if one_bin.interval is None else f"{one_bin.interval.low:.3f} to {one_bin.interval.high:.3f}"

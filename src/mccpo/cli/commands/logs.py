@@ -76,7 +76,7 @@ class TableReading:
         return ReadOptions(delimiter, self.encoding, parse_pairs(self.map or [], "--map", str))
 
     def read(self, file: Path) -> pl.DataFrame:
-        """The canonical table: of the log, or, where no format is named, of a canonical parquet file."""
+        """The canonical table of the log; without a format, the file is that table already, as parquet."""
         from mccpo.logs import read_table
 
         if self.format is not None:

@@ -35,8 +35,8 @@ def reproduce(
         twenty random environments), coverage (ours: how often intervals and verdicts are right), wrong-edges and
         wrong-edges-40 (ours: what missing, extra and reversed edges of the graph do), held-out (ours: the pretrained
         policy on curricula that it was not trained on), from-answers (ours: what learning from answers is worth), or
-        all but the last two, where --episodes and --steps go to the tables whose length is counted in them; or a table
-        from logs: junyi, xes3g5m, assistments-2009, junyi-2015.
+        all, which is every table but the last two. --episodes and --steps go to the tables whose length is counted in
+        them. Tables from logs are junyi, xes3g5m, assistments-2009 and junyi-2015.
     data
         The folder of the data set that a table from logs is made of, or one that has a folder for each.
     """

@@ -8,8 +8,8 @@ are tested, so the tests of association and of direction are held to a false dis
 McNemar's exact test. Learners who answered only one of the two say nothing about the pair. The association can be
 tested within strata of equal ability (Mantel and Haenszel 1959), since able learners know more of everything.
 
-Of the edges that pass, each concept keeps the strongest few; cycles lose their weakest edge, and edges that others
-imply go.
+Each concept keeps the strongest few of the edges that pass. Cycles lose their weakest edge, and edges that others imply
+go.
 """
 
 from __future__ import annotations

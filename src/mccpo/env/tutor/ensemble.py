@@ -37,16 +37,15 @@ class OneOf(NamedTuple):
 class PreparedEnsemble(Tutoring[OneOf]):
     """Learners of several kinds, fitted to the same people: every episode meets a learner of one of them.
 
-    The tutor believes the same of all of them, and sees none of it. What a learner knows, learns and feels, and what
-    counts as mastered and ready in truth, is its kind's to say (`prepared`, `prepared-judge`, `prepared-best-lr`), and
-    so are the prices of engagement and costs. Learning and costs of different kinds are not in the same units. So they
-    come divided by `relative`, a row for each kind of a number for every cost and one for learning: `compare` finds
-    them, such that the unconstrained policies cost as much with every kind, and the policy that teaches most teaches as
-    much.
+    The tutor believes the same of all of them, and sees none of it. The learner's kind (`prepared`, `prepared-judge`,
+    `prepared-best-lr`) says what the learner knows, learns and feels, and what counts as mastered and ready in truth.
+    It also has the prices of engagement and costs. Learning and costs of different kinds are not in the same units. So
+    they come divided by `relative`: for each kind, a number for every cost and one for learning. `compare` finds them,
+    such that the unconstrained policies cost as much with every kind, and the policy that teaches most teaches as much.
 
     **Parameters:**
 
-    - `kinds`: an environment for each kind of learners. Of what all share, it has what the ensemble has.
+    - `kinds`: an environment for each kind of learners. What all kinds share is the ensemble's.
     - `shares`: how many learners are of each kind; as many of each without it.
     - `relative`: what costs and learning of each kind are divided by.
     """

@@ -70,8 +70,8 @@ class PreparedJudge(Answering[Practised]):
     and each wrong answer so far adds, older ones counting less. The tutor sees what it saw in training, an estimate by
     knowledge tracing with its own K0, eta, guess and slip. What is felt, learnt and priced goes by the chance p of a
     right answer: r_E by p in place of K, ΔK, c2 and c4 by the change of p to be expected. A concept is ready in truth
-    where p of all its prerequisites reaches θ. Of a group, K0 multiplies the odds of a right answer at the start, and
-    eta what practice adds to their logarithm.
+    where p of all its prerequisites reaches θ. A group's K0 multiplies the odds of a right answer at the start.
+    Its eta multiplies what practice adds to their logarithm.
     """
 
     name: ClassVar[str] = "prepared-judge"

@@ -300,13 +300,13 @@ AnyBound = TypeVar("AnyBound", bound=Bound)
 
 
 def _worst(bounds: Sequence[tuple[int, AnyBound]]) -> AnyBound:
-    """Of the bounds of several policies on the same thing, the highest."""
+    """The highest of several policies' bounds on the same thing."""
     policy, worst = max(bounds, key=lambda pair: pair[1].bound or 0.0)
     return replace(worst, policy=policy)
 
 
 def _lowest(bounds: Sequence[tuple[int, Bound]]) -> Bound:
-    """Of the bounds of several policies on the same floor, the lowest."""
+    """The lowest of several policies' bounds on the same floor."""
     policy, worst = min(bounds, key=lambda pair: pair[1].bound or 0.0)
     return replace(worst, policy=policy)
 

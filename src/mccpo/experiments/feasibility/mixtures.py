@@ -1,7 +1,7 @@
 """What mixtures of policies reach: whether budgets can be met by drawing one of several policies, and why not.
 
-Who draws one of several policies at the start of an episode incurs the mean of their costs, so that the convex hull of
-all cost vectors seen can be reached. Which budgets that meets is a small linear program.
+Drawing one of several policies at the start of an episode costs the mean of their costs. So the convex hull of all cost
+vectors seen can be reached. Which budgets that meets is a small linear program.
 """
 
 from __future__ import annotations

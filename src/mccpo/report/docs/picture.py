@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from itertools import accumulate, count
+from itertools import accumulate, count, pairwise
 from pathlib import Path
 
 from mccpo import files
@@ -37,16 +37,19 @@ def picture(results: Results) -> Html:
         raise InputError("the run has no lessons to draw", fix=f"compare {' and '.join(SHOWN)} on a tutor")
     panels = (*lessons.panels, *standing.panels)
     widths = [_HEIGHT * width / height for width, height in (_size(panel.svg) for panel in panels)]
-    *lefts, right = accumulate(widths, lambda left, width: left + width + _GAP, initial=_GAP)
+    *lefts, end = accumulate(widths, lambda left, width: left + width + _GAP, initial=_GAP)
+    right = end + _GAP  # room for the words of the last legend
     drawn = [_placed(*at) for at in zip(panels, lefts, widths, strict=True)]
     under = _TITLE + _HEIGHT + _GAP
-    legends = [_legend(lessons.legend, _GAP, under), _legend(standing.legend, lefts[-1] - 4 * _GAP, under)]
+    legends = [_legend(lessons.legend, _GAP, under), _legend(standing.legend, lefts[-1] - _GAP, under)]
     bottom = under + _LINE * max(len(lessons.legend), len(standing.legend))
+    edges = [*(left - _GAP for left in lefts), right]
+    views = [_view(number, *between, bottom) for number, between in enumerate(pairwise(edges), start=1)]
     said = f"The lessons of {' and '.join(map(method_label, SHOWN))}, and engagement against learning of every tutor"
     paper = el("rect", width="100%", height="100%", fill="#ffffff")
     look = {"font_family": "system-ui, sans-serif", "font_size": "11", "fill": INK}
     size = {"viewBox": f"0 0 {right:.0f} {bottom:.0f}", "width": f"{right:.0f}", "height": f"{bottom:.0f}"}
-    parts = join(paper, *drawn, *legends)
+    parts = join(*views, paper, *drawn, *legends)
     return el("svg", parts, xmlns="http://www.w3.org/2000/svg", role="img", aria_label=said, **look, **size)
 
 
@@ -54,6 +57,11 @@ def _size(svg: Html) -> tuple[float, float]:
     found = _SIZE.search(svg)
     assert found is not None
     return float(found[1]), float(found[2])
+
+
+def _view(number: int, left: float, right: float, bottom: float) -> Html:
+    """What `FILE.svg#part-1` shows: one panel with the legend under it, for narrow screens."""
+    return el("view", id=f"part-{number}", viewBox=f"{left:.0f} 0 {right - left:.0f} {bottom:.0f}")
 
 
 def _placed(panel: Panel, left: float, width: float) -> Html:

@@ -21,7 +21,7 @@ def summary(results: Results, evaluations: Sequence[Evaluation]) -> Html | None:
         el(
             "li",
             el("b", f"Certificate {'passed' if certificate.passed else 'not passed'}: "),
-            certificate_text(certificate),
+            certificate_text(certificate, brief=True),
         )
         for certificate in certificates
     ]

@@ -42,19 +42,17 @@ def unmet_details(unmet: UnmetBudgets) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
-def certificate_text(certificate: Certificate) -> str:
-    """What a certificate says, in words."""
+def certificate_text(certificate: Certificate, *, brief: bool = False) -> str:
+    """What a certificate says, in words; in brief, without what the chance of error is shared over."""
     sure = f"with {numbers.share(certificate.confidence)} confidence"
-    about = _about(certificate)
+    about = _about(certificate, brief=brief)
     if certificate.passed:
         return f"{sure}, {_kept(certificate)}{about}."
     failed = [f"J({cost})" for cost, bound in certificate.budgets.items() if bound.passed is False]
     failed += [name for name, bound in certificate.floors.items() if bound.passed is False]
     if certificate.prerequisite is not None and certificate.prerequisite.passed is False:
         failed.append("the share of lessons that the learner is not ready for")
-    return (
-        f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} is within {_what(certificate)}{about}."
-    )
+    return f"it cannot be said {sure} that {' and '.join(failed) or 'every cost'} {_keeps(certificate)}{about}."
 
 
 def _kept(certificate: Certificate) -> str:
@@ -62,17 +60,13 @@ def _kept(certificate: Certificate) -> str:
     return " and ".join([*kept, *(["every floor is reached"] if certificate.floors else [])])
 
 
-def _what(certificate: Certificate) -> str:
-    return (
-        "budget and floor"
-        if certificate.floors and certificate.budgets
-        else "its floor"
-        if certificate.floors
-        else "budget"
-    )
+def _keeps(certificate: Certificate) -> str:
+    if certificate.floors:
+        return "keeps to budget and floor" if certificate.budgets else "reaches its floor"
+    return "is within budget"
 
 
-def _about(certificate: Certificate) -> str:
+def _about(certificate: Certificate, *, brief: bool) -> str:
     """Which policies were certified, and how: a table can show the certificate of a part that has no rows in it."""
     error, episodes = certificate.estimation_error, certificate.episodes
     phrases = [
@@ -84,7 +78,7 @@ def _about(certificate: Certificate) -> str:
     ]
     words = " ".join(phrase for phrase in phrases if phrase)
     family = None if certificate.correction is None else certificate.correction.family
-    if family is not None:
+    if family is not None and not brief:
         words += (
             f"; the chance of error is shared over {family.policies} policies of the run and over the environments "
             f"that they were looked at in, {len(family.environments)} so far"

@@ -17,8 +17,8 @@ from mccpo.errors import InputError
 PartsFlag = Annotated[
     str | None,
     Parameter(
-        help="Parts joined by commas. Of the neural bench, all by default: speed, best, roofline, start, memory, "
-        "growth. Of the serve bench, load by default: load, disturbed, processes, "
+        help="Parts joined by commas. The neural bench has, all by default: speed, best, roofline, start, memory, "
+        "growth. The serve bench has, load by default: load, disturbed, processes, "
         "restart."
     ),
 ]

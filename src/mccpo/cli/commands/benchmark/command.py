@@ -172,8 +172,8 @@ def _session(folder: Path, *, no_cache: bool) -> Iterator[Session]:
 def _crew(jobs: int, on_ray: OnRay) -> Crew | None:
     """Who shares the pairs; nobody, where this process does them all.
 
-    To be called before jax looks for an accelerator: of its memory every process is to have its part, where the first
-    would take most of it for itself.
+    Call it before jax looks for an accelerator: else the first process takes most of its memory, and leaves the others
+    no part.
     """
     from mccpo.work import Processes
 

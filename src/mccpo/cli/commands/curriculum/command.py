@@ -96,8 +96,8 @@ def show(
 ) -> None:
     """Show a prerequisite graph, with what a learner has mastered, is ready for and is locked out of.
 
-    A drawing as SVG; of a graph of more than 200 concepts, a page with a search, the neighbourhood of each concept and
-    its levels folded.
+    It is a drawing as SVG. A graph of more than 200 concepts becomes a page with a search, where levels are folded and
+    each concept has its neighbourhood.
 
     Parameters
     ----------

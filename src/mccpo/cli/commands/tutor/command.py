@@ -62,8 +62,8 @@ class Asked:
     steps: Annotated[
         WholeNumber | None,
         Parameter(
-            help="Training steps: of the method, if it trains, and of the policies that shares of floors and budgets "
-            "refer to; 100,000 by default."
+            help="Training steps; 100,000 by default. They are of the method, if it trains, and of the policies that "
+            "shares of floors and budgets refer to."
         ),
     ] = None
     episodes: Annotated[WholeNumber, Parameter(help="Fresh episodes that the certificate is based on.")] = 10_000
@@ -275,8 +275,8 @@ def _digest(learners: Learners) -> str:
 def _best_certified(run: Path, asked: Asked) -> tuple[str, list[Certificate]]:
     """The method that is the tutor, and its certificates.
 
-    Where nobody named a method, and a simple rule that can be served is better, the rule takes the policy's place if
-    its own certificate passes.
+    A rule takes the policy's place if no method was named, the rule can be served, it is better, and its own
+    certificate passes.
     """
     from mccpo.experiments.from_graph import in_its_place
 
