@@ -21,6 +21,9 @@ from mccpo.methods.rules.zpdes import ZPDES
 QUICK: tuple[Policy, ...] = (RandomReady(), CurriculumOrder(), MasteryLearning(), ZPDES(), GreedyGain())
 """The rules that anchors, tables and judges ask for, in their own numbers; one that plans is a program by itself."""
 
+MOST_ACTIONS = 200
+"""Beyond this, playing takes longer than compiling, and a rule had better not keep what the others remember."""
+
 
 class OneOf(Policy):
     """Several rules, of which a number says which one teaches."""
@@ -45,7 +48,7 @@ class OneOf(Policy):
 
 def among_quick(env: Environment[Any], rule: Policy) -> Policy:
     """A quick rule as one of those that have an answer in an environment; any other rule as it is."""
-    if rule not in QUICK:
+    if rule not in QUICK or env.num_actions > MOST_ACTIONS:
         return rule
     rules = _with_an_answer(env)
     return OneOf(rules, jnp.asarray(rules.index(rule))) if rule in rules else rule
