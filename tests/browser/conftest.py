@@ -25,7 +25,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 DESK, PHONE = (1280, 900), (390, 844)
 
 WAITING = 30_000
-"""Milliseconds that a page has for what is asked of it: a busy machine is slow, and only what never comes is a fault."""
+"""Milliseconds that a page has for what is asked of it: a busy machine is slow; only what never comes is a fault."""
 expect.set_options(timeout=WAITING)
 
 

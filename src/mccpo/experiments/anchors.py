@@ -29,8 +29,8 @@ from mccpo.methods import (
     RuleEntry,
     RulePolicies,
     evaluate_neural,
+    one_ahead,
     policies_alone,
-    side_by_side,
 )
 
 MOST_TEACHING = MethodSpec("most-teaching", masked=True, shared=True)
@@ -114,4 +114,4 @@ def _rules(env: Environment[Any], names: Sequence[str], seed: int) -> list[Value
         except DoesNotApply:
             return None
 
-    return [values for values in side_by_side(play, names) if values is not None]
+    return [values for values in one_ahead(play, names) if values is not None]

@@ -11,6 +11,7 @@ from mccpo.methods.engine import (
     as_arrays,
     check_plan,
     gather,
+    one_ahead,
     point_of,
     side_by_side,
     to_arrays,
@@ -91,7 +92,7 @@ from mccpo.methods import rules  # isort: skip
 from mccpo.methods import solvers  # isort: skip
 from mccpo.methods.constrained import Context, OnPolicy, penalised  # isort: skip
 from mccpo.methods.pretrained import policies_alone  # isort: skip
-from mccpo.methods.rules import remembers, tabulate  # isort: skip
+from mccpo.methods.rules import among_quick, remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
 """The five that the paper compares."""
@@ -151,6 +152,7 @@ __all__ = [
     "Variant",
     "account",
     "adjusted",
+    "among_quick",
     "as_arrays",
     "baselines",
     "budgets_of",
@@ -171,6 +173,7 @@ __all__ = [
     "method_names",
     "method_spec",
     "network_of",
+    "one_ahead",
     "penalised",
     "perform",
     "play_rule",

@@ -78,6 +78,11 @@ def side_by_side(function: Callable[[ItemT], PartT], items: Sequence[ItemT]) -> 
         return list(pool.map(function, items))
 
 
+def one_ahead(function: Callable[[ItemT], PartT], items: Sequence[ItemT]) -> list[PartT]:
+    """The same where all items take one program: the first compiles it, which all would do if they began together."""
+    return [*map(function, items[:1]), *side_by_side(function, items[1:])]
+
+
 def as_arrays(tree: Any) -> Any:
     """The tree with its floats as arrays: another R or step size is then another input, not another program."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32) if isinstance(leaf, float) else leaf, tree)

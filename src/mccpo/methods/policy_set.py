@@ -20,6 +20,7 @@ from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, acco
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.training import BLOCK, evaluate_policies, evaluation_keys
+from mccpo.methods.rules import among_quick
 
 REMEMBERED = 16
 """Of how many sets of rules the last episodes are kept: anchors, tables and judges ask for the same ones."""
@@ -171,9 +172,11 @@ class RulePlay(NamedTuple):
 
 def play_rule(env: Environment[Any], rule: Policy, seed: int, copy: int, episodes: int) -> RulePlay:
     """Plays episodes of a rule in blocks, with the random numbers that every policy of this seed has."""
+    env = engine.as_arrays(env)
+    actor = among_quick(env, rule)
     blocks = range(-(-episodes // BLOCK))
     keys = [evaluation_keys(seed, copy + 1, block)[copy] for block in blocks]
-    played = [jax.device_get(_play_block(engine.as_arrays(env), rule, key, min(episodes, BLOCK))) for key in keys]
+    played = [jax.device_get(_play_block(env, actor, key, min(episodes, BLOCK))) for key in keys]
 
     def joined(*leaves: np.ndarray) -> np.ndarray:
         return np.concatenate(leaves, axis=-1)[..., :episodes]

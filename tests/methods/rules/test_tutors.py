@@ -1,9 +1,10 @@
 """What every tutor keeps to: the gate, probabilities, its documentation."""
 
 import re
-from functools import cache
+from functools import cache, partial
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mccpo.env import Estimated, Observation, at_kappa, make
-from mccpo.methods import METHODS, RuleEntry
+from mccpo.methods import METHODS, RuleEntry, play_rule
 from mccpo.methods.episodes import Policy
-from mccpo.methods.rules import Planning, RandomReady
+from mccpo.methods.rules import Planning, RandomReady, among_quick, one_of
 from mccpo.methods.rules.zpdes import ZPDES, Tried
 
 TUTORS = {name: entry.build for name, entry in METHODS.items() if isinstance(entry, RuleEntry)}
@@ -78,3 +79,27 @@ def test_the_docstring_is_a_page_of_documentation(name):
     assert issubclass(kind, Policy)
     assert kind.name == name
     assert re.findall(r"\*\*([^*]+):\*\*", kind.__doc__) == ["Problem", "Source", "Departures", "When to use it"]
+
+
+@pytest.mark.slow
+def test_rules_that_share_a_program_play_what_they_play_alone(monkeypatch):
+    env = make("prepared", concepts=4, horizon=12)
+    rules = one_of.QUICK
+    together = [play_rule(env, rule, seed=3, copy=0, episodes=20).episodes for rule in rules]
+    monkeypatch.setattr(one_of, "QUICK", ())
+    for rule, shared in zip(rules, together, strict=True):
+        alone = play_rule(env, rule, seed=3, copy=0, episodes=20).episodes
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), shared, alone)
+
+
+def test_a_rule_of_other_numbers_is_a_program_of_its_own():
+    env = make("prepared", concepts=4, horizon=12)
+    own = ZPDES(explore=0.5)
+    assert among_quick(env, own) is own
+    shared = among_quick(env, ZPDES())
+    assert shared.rules[int(shared.which)] == ZPDES()
+
+
+def test_a_rule_without_an_answer_does_not_share():
+    env = make("tutor-15-answers")  # shows no mastery
+    assert among_quick(env, RandomReady()).rules == (RandomReady(),)

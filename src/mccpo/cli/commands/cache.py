@@ -26,6 +26,12 @@ def folder() -> Path | None:
     return place
 
 
+def use() -> None:
+    """Keeps the programs that a command compiles where there is a folder for them, and takes those that are there."""
+    if (place := folder()) is not None:
+        keep_programs(place)
+
+
 def keep_programs(place: Path) -> None:
     """Makes jax keep what it compiles, down to the smallest program: a command consists of a hundred of them.
 

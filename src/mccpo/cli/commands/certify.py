@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from mccpo.cli.commands import cache
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit, note
 from mccpo.cli.console.progress import progress
 from mccpo.errors import GateFailed
@@ -56,6 +57,7 @@ def certify(
     from mccpo.experiments import certificates
     from mccpo.experiments import certify as experiment
 
+    cache.use()
     terms = experiment.Terms(confidence, episodes, policy, estimation_error, most_violations)
     if on is None:
         environments, notes = certificates.all_environments(run, method, part)

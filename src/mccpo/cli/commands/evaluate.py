@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from mccpo.cli.commands import cache
 from mccpo.cli.console.output import JsonFlag, WholeNumber, emit
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def evaluate(
     from mccpo.experiments import evaluations, load_policies
     from mccpo.runs.results import as_document
 
+    cache.use()
     saved = load_policies(run)
     chosen = experiment.choose(saved, method, part)
     elsewhere = None if on is None else make(on)

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env.tutor import Tutoring
-from mccpo.methods import Episodes, Moment, Policy, PolicySet, account, as_arrays, perform, summed
+from mccpo.methods import Episodes, Moment, Policy, PolicySet, account, among_quick, as_arrays, perform, summed
 
 STREAM = 2**31 - 2  # folded into the root key, so that these episodes are none of those that evaluate or validate
 EVERYONE = "all"
@@ -47,7 +47,7 @@ def observe(env: Tutoring[Any], policies: PolicySet, policy: int, *, episodes: i
     """Plays episodes of their own with the policy of one seed, and tells what it does in them."""
     env = as_arrays(env)
     key = jax.random.fold_in(jax.random.key(seed), STREAM)
-    return jax.tree.map(np.asarray, _play(env, policies.policy(env, policy), key, episodes))
+    return jax.tree.map(np.asarray, _play(env, among_quick(env, policies.policy(env, policy)), key, episodes))
 
 
 def by_group(env: Tutoring[Any], observed: Observed) -> dict[str, dict[str, float]]:

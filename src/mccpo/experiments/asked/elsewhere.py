@@ -18,7 +18,7 @@ from mccpo.errors import DoesNotApply
 from mccpo.exact import Values
 from mccpo.experiments.saved_policies import Policies
 from mccpo.experiments.worth import values_of
-from mccpo.methods import EVALUATION_EPISODES, METHODS, Episodes, RuleEntry, RulePolicies, side_by_side
+from mccpo.methods import EVALUATION_EPISODES, METHODS, Episodes, RuleEntry, RulePolicies, one_ahead
 
 RULES = ("greedy-gain", "mastery-learning", "zpdes", "curriculum-order")
 """Those that are asked how much can be taught; planning, which thinks for long, is not."""
@@ -96,4 +96,4 @@ def _played(env: Environment[Any], episodes: int, seed: int) -> Iterator[Episode
         except DoesNotApply:
             return None
 
-    yield from (played for played in side_by_side(play, RULES) if played is not None)
+    yield from (played for played in one_ahead(play, RULES) if played is not None)

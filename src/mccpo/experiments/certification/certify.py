@@ -33,7 +33,7 @@ from mccpo.evaluation import episodes_needed, normal_bound, upper_bound
 from mccpo.experiments.asked.floors import floor_range
 from mccpo.experiments.options import Stage
 from mccpo.experiments.saved_policies import Policies
-from mccpo.methods import Episodes, side_by_side
+from mccpo.methods import Episodes, one_ahead
 from mccpo.runs.results import (
     Bound,
     Certificate,
@@ -220,8 +220,7 @@ def _play(env: Environment[Any], policies: Policies, policy: int, episodes: int)
     def play(block: int) -> Episodes:
         return alone.play(env, episodes=_BLOCK, seed=(first + block) % 2**32)
 
-    # The first compiles the program that the others share.
-    blocks = [play(0), *side_by_side(play, range(1, -(-episodes // _BLOCK)))]
+    blocks = one_ahead(play, range(-(-episodes // _BLOCK)))
     return jax.tree.map(lambda *parts: np.concatenate(parts, axis=-1)[0, ..., :episodes].astype(float), *blocks)
 
 

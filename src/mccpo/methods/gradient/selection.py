@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import ONE_MODEL, Ensemble, Environment
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
@@ -110,8 +110,12 @@ def conclude(
         scores = jax.lax.map(score, (finalists.parameters, keys))
         return finalists.parameters[jnp.where(finalists.score > -jnp.inf, scores, -jnp.inf).argmax()]
 
-    selects = (learner.playing(env).constrained > 0) & (learner.settings.selecting > 0)
-    return jax.lax.cond(selects, among, lambda _: state.average, state.finalists)
+    return jax.lax.cond(selects(env, learner), among, lambda _: state.average, state.finalists)
+
+
+def selects(env: Environment[Any], learner: GradientMethod) -> Bool[Array, ""]:
+    """Whether a final policy is chosen among the finalists."""
+    return (learner.playing(env).constrained > 0) & (learner.settings.selecting > 0)
 
 
 def enter(finalists: Finalists, score: Float[Array, ""], parameters: Float[Array, " parameters"]) -> Finalists:

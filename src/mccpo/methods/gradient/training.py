@@ -212,9 +212,19 @@ def _choose(
     for at in range(variants):
         own = slice(at * seeds, (at + 1) * seeds)
         part = jax.tree.map(lambda leaf, own=own: leaf[own], (runs, states))
-        chosen.append(np.asarray(engine.each(_conclude, context, *part)))
+        chosen.append(np.asarray(_concluded(context, *part)))
         told(at + 1)
     return np.concatenate(chosen)
+
+
+def _concluded(context: _Context, runs: _Run, states: NeuralState) -> Float[Array, "runs parameters"]:
+    """The final policy of every run of a variant; where none is chosen, no program is compiled for it."""
+    one = jax.tree.map(lambda leaf: leaf[0], runs)
+    ends_as_it_is = type(one.learner).conclude is GradientMethod.conclude
+    if ends_as_it_is and not selection.selects(context.env, one.learner):
+        return states.average
+    chosen: Float[Array, "runs parameters"] = engine.each(_conclude, context, runs, states)
+    return chosen
 
 
 def evaluate_neural(

@@ -9,6 +9,7 @@ from mccpo.methods.rules.mastery_learning import MasteryLearning  # isort: skip
 from mccpo.methods.rules.zpdes import ZPDES  # isort: skip
 from mccpo.methods.rules.greedy_gain import GreedyGain  # isort: skip
 from mccpo.methods.rules.planning import Planning  # isort: skip
+from mccpo.methods.rules.one_of import among_quick  # isort: skip
 
 __all__ = [
     "ZPDES",
@@ -17,6 +18,7 @@ __all__ = [
     "MasteryLearning",
     "Planning",
     "RandomReady",
+    "among_quick",
     "remembers",
     "tabulate",
 ]
