@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import equinox as eqx
 import numpy as np
@@ -169,11 +169,14 @@ def _with_shared_network(entry: GradientEntry) -> GradientEntry:
 def method_names(*, variants: bool = True, others: bool = True) -> list[str]:
     """Every method: ours in the order of the tables, then those of other packages, unless `others` is false.
 
+    Tables have methods that learn first, then rules, then solvers, whichever file was imported first.
+
     >>> method_names()[:2]
     ['unconstrained', 'reward-shaped']
     """
-    names = METHODS if others else METHODS.registered
-    return [name for name in names if variants or name not in METHODS.registered or not METHODS[name].variant]
+    ours = sorted(METHODS.registered, key=lambda name: get_args(Kind).index(METHODS[name].kind))
+    theirs = [name for name in METHODS if name not in METHODS.registered] if others else []
+    return [name for name in ours if variants or not METHODS[name].variant] + theirs
 
 
 def method_entry(name: str) -> MethodEntry:
