@@ -103,6 +103,19 @@ def test_a_judge_shows_what_training_showed():
     assert list(with_gate_of(judge, make("prepared", **SMALL)).observation_fields) == list(judge.observation_fields)
 
 
+def test_a_judge_has_the_gate_of_training_and_a_truth_of_its_own():
+    trained, judge = make("prepared", theta=0.95, **SMALL), make("prepared-judge", **SMALL)
+    shown = with_gate_of(judge, trained)
+    K = jnp.full((2, len(judge.curriculum)), jnp.array([[0.8], [0.96]]))
+    np.testing.assert_array_equal(shown.opens(K), trained.opens(K))
+    assert (np.asarray(shown.opens(K)) != np.asarray(judge.opens(K))).any()
+    state, _ = judge.reset(jax.random.key(0))
+    np.testing.assert_array_equal(shown.knows(state), judge.knows(state))
+    assert make("prepared-judge", theta=0.6, **SMALL).mastered_at == 0.6
+    with pytest.raises(InputError, match=r"mastered_at is 1\.5"):
+        make("prepared-judge", mastered_at=1.5, **SMALL)
+
+
 def test_a_rule_that_goes_by_mastery_says_that_there_is_none():
     env = make("tutor-15-answers", **SMALL)
     rule = METHODS["mastery-learning"].build()

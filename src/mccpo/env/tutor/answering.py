@@ -3,7 +3,8 @@
 What counts as mastered, ready and gained is said here once, for every kind of such learners, with p the chance of a
 right answer on a concept (on an item as the logs have them, where items differ):
 
-- **mastered**: p is at least θ. **Ready in truth**: p of all prerequisites is at least θ.
+- **mastered**: p is at least `mastered_at`. **Ready in truth**: p of all prerequisites is at least that. It is the θ
+  that the learners were made with, and stays what it is behind a gate with another θ.
 - **gained**, ΔK: the change of p on the concept taught that is to be expected before its answer is known. A right
   answer also tells of a learner who knows more, and a wrong one of a learner who knows less. Over both answers that
   evens out, and what is left is what the lesson brings. Where p is expected to fall, ΔK is below 0.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import abc
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
@@ -25,15 +27,28 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from mccpo.env.tutor.bkt import posterior
 from mccpo.env.tutor.state import LatentT, Lesson, Progress, TutorState
 from mccpo.env.tutor.tutoring import Tutoring
+from mccpo.errors import InputError
 
 
 class Answering(Tutoring[LatentT]):
     """Learners by the chance of a right answer, seen by a tutor who believes in knowledge tracing.
 
     The tutor's estimate goes by its own K0, eta, guess and slip, as in training.
+
+    **Parameters:** those of a tutor, and `mastered_at`: the chance of a right answer that counts as mastery in truth; θ
+    where it is not given.
     """
 
     estimates: ClassVar[bool] = True
+
+    mastered_at: float = eqx.field(default=None, kw_only=True)  # type: ignore[assignment]  # θ, once it is known
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mastered_at is None:
+            self.mastered_at = self.theta
+        if not 0 < self.mastered_at <= 1:
+            raise InputError(f"mastered_at is {self.mastered_at}", fix="give a chance of a right answer, such as 0.7")
 
     @abc.abstractmethod
     def chances(self, latent: LatentT) -> Float[Array, " concepts"]:
@@ -57,7 +72,7 @@ class Answering(Tutoring[LatentT]):
         chances = self.chances(before)
         answering, meeting = jax.random.split(key)
         correct = jax.random.uniform(answering) < self.chance_now(meeting, before, at)
-        weight = jnp.where(self.prerequisites_hold(chances >= self.theta, at), 1.0, self.unready_gain)
+        weight = jnp.where(self.prerequisites_hold(chances >= self.mastered_at, at), 1.0, self.unready_gain)
         right, wrong = (self.practised(before, lesson, jnp.asarray(answer), weight) for answer in (True, False))
         expected = chances[at] * self.chance(right, at) + (1 - chances[at]) * self.chance(wrong, at) - chances[at]
         acts = lesson.taught.any()
@@ -75,10 +90,10 @@ class Answering(Tutoring[LatentT]):
 
     def knows(self, state: TutorState[LatentT]) -> Bool[Array, "concepts ..."]:
         chances: Float[Array, "concepts ..."] = self.chances(state.latent)
-        return chances >= self.theta
+        return chances >= self.mastered_at
 
     def truly_ready(self, state: TutorState[LatentT]) -> Bool[Array, " actions"]:
-        return self._over_activities(self.curriculum.ready(self.chances(state.latent), self.theta))
+        return self._over_activities(self.curriculum.ready(self.chances(state.latent), self.mastered_at))
 
     def right_chances(self, state: TutorState[LatentT]) -> Float[Array, " concepts"]:
         return self.chances(state.latent)

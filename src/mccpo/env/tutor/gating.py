@@ -22,6 +22,5 @@ def with_gate_of(env: Environment[Any], trained: Environment[Any]) -> Environmen
     if env.sees != own.sees:
         kept = {name: value for name, value in env.parameters.items() if name not in ("curriculum_seed", "concepts")}
         env = type(env)(**kept | {"sees": own.sees})
-    return eqx.tree_at(
-        lambda one: (one.confidence, one.doubt), env, (own.confidence, own.doubt), is_leaf=lambda leaf: leaf is None
-    )
+    gate = (own.theta, own.confidence, own.doubt)
+    return eqx.tree_at(lambda one: (one.theta, one.confidence, one.doubt), env, gate, is_leaf=lambda leaf: leaf is None)

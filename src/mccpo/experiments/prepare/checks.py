@@ -180,11 +180,12 @@ def judge_warnings(judge: PreparedJudge) -> Iterator[str]:
     pace = np.maximum(np.maximum(judge.success, judge.failure), 0.0) / (1 - judge.decay)  # all that can still count
     best = 1 / (1 + np.exp(-(np.asarray(judge.ease) + pace)))
     needed = {name for name, _ in judge.curriculum.edges}
-    never = [name for name, chance in zip(judge.curriculum.concepts, best, strict=True) if chance < judge.theta]
+    never = [name for name, chance in zip(judge.curriculum.concepts, best, strict=True) if chance < judge.mastered_at]
     if never := [name for name in never if name in needed]:
         yield (
             f"of {len(never)} concepts that others need, such as {never[0]!r}, no practice brings the judge's learners "
-            f"to {judge.theta:g} right answers, from where they are ready; lower --theta, or take judge-others.json"
+            f"to {judge.mastered_at:g} right answers, from where they are ready; lower --theta, "
+            "or take judge-others.json"
         )
 
 
