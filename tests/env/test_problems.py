@@ -14,11 +14,10 @@ from mccpo.env import ConceptGraph
 from mccpo.env.tutor.problems import (
     LEAST_CONCEPTS,
     LONGEST,
-    DrawnGraph,
     DrawnNumbers,
     depth_of,
     draw_problem,
-    unlocks_of,
+    drawn_graph,
     with_numbers,
 )
 
@@ -55,7 +54,7 @@ def test_a_drawn_graph_has_no_cycle_and_its_padding_no_edges(seed):
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_depth_and_unlocks_are_those_of_the_curriculum(seed):
+def test_depth_and_what_lies_behind_are_those_of_the_curriculum(seed):
     graph = drawn(seed).graph
     needs, size = np.asarray(graph.needs), int(graph.there.sum())
     names = [f"v{at:02}" for at in range(size)]
@@ -66,6 +65,7 @@ def test_depth_and_unlocks_are_those_of_the_curriculum(seed):
     np.testing.assert_allclose(graph.depth[:size], np.array(described.depth)[order], atol=1e-6)
     behind = np.linalg.matrix_power(np.eye(size) + needs[:size, :size], size) > 0
     np.testing.assert_allclose(graph.unlocks[:size], (behind.sum(axis=0) - 1) / max(size - 1, 1), atol=1e-6)
+    np.testing.assert_allclose(graph.ahead[:size], (behind * graph.demand[:size, None]).max(axis=0), atol=1e-6)
 
 
 @given(st.integers(0, 2**31 - 1))
@@ -101,13 +101,8 @@ def of_tutor(env, *, padding, known, length=100.0):
         return jnp.concatenate([jnp.asarray(values, jnp.float32), jnp.full(padding, fill, jnp.float32)])
 
     eta, K0, guess, slip = np.array(described.learning).T
-    graph = DrawnGraph(
-        jnp.asarray(needs),
-        jnp.asarray(there),
-        padded(described.demand, 1.0),
-        depth_of(jnp.asarray(needs)),
-        unlocks_of(jnp.asarray(needs), there),
-    )
+    needed = jnp.asarray(needs)
+    graph = drawn_graph(needed, jnp.asarray(there), padded(described.demand, 1.0), depth_of(needed))
     shared = ("theta", "r_base", "r_difficulty", "r_novelty", "novelty_span", "c2_gain", "c3_demand", "c4_rate")
     numbers = {name: jnp.asarray(getattr(env, name), jnp.float32) for name in shared}
     numbers |= {"K0": padded(K0), "eta": padded(eta), "guess": padded(guess), "slip": padded(slip)}

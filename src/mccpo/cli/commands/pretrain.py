@@ -27,7 +27,7 @@ def pretrain(
     from mccpo.methods.pretrained import PretrainingPlan, pretrain, write_parameters
 
     plan = PretrainingPlan(seed=seed) if steps is None else PretrainingPlan(steps, seed)
-    total, begun = sum(course.iterations for course in plan.courses), time.perf_counter()
+    total, begun = sum(iterations for _, iterations in plan.courses), time.perf_counter()
 
     def after(done: int, progress: object) -> None:
         del progress

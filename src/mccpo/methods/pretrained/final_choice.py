@@ -2,9 +2,11 @@
 
 A search knows which weights matter beside one another. How much they count against the reward, and how sharply the
 policy chooses, decides by how much budgets and floors are met, and few episodes cannot tell. So candidates on a grid
-about where the search ended are played, then those on a finer grid about the best, then the best of these by many
-episodes. Among the candidates of each grid is the policy of sharpness 0, which chooses by chance among what is ready,
-as the rule random-ready does: where it meets everything with the margin, nothing that returns less is chosen.
+about where the search ended are played, then those on two finer grids, each about the best so far, then the best of the
+last by many episodes. Where what is engaging and what teaches trade at one rate, a policy turns from one to the other
+within a few hundredths of a weight, which is what the finest grid is for. Among the candidates of each grid is the
+policy of sharpness 0, which chooses by chance among what is ready, as the rule random-ready does: where it meets
+everything with the margin, nothing that returns less is chosen.
 
 max J(π_k)  over candidates k  s.t.  J_ci(π_k) ≤ d_i with the margin that every final choice keeps.
 """
@@ -30,7 +32,7 @@ BLUNT = -30.0  # the logarithm of a sharpness of nothing
 STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
          (0, -2), (0, -1), (0, -0.5), (0, 0.6), (0.5, -2), (0.5, -1), (0.5, -0.5), (0.5, 0.6))  # fmt: skip
 """How far candidates are from the middle of a grid: by what is asked for, and by sharpness, both as logarithms."""
-WIDTHS = (1.2, 0.3)  # of the grids
+WIDTHS = (1.2, 0.3, 0.08)  # of the grids
 FINALISTS, COPIES, ROUNDS = 4, 4, 4  # of those who are played longest: so many batches of episodes, in so many rounds
 CANDIDATES = FINALISTS * COPIES
 
@@ -72,10 +74,11 @@ def final_logs(
         scores = jax.vmap(lambda episodes: score(episodes, margin))(seen)
         order = jnp.argsort(-scores.at[0].set(-jnp.inf))  # the policy of sharpness 0 is a finalist in any case
         among = jnp.append(order[: FINALISTS - 1], 0)
-        finer, longer = grid(logs[order[0]], moves, WIDTHS[1]), jnp.repeat(logs[among], COPIES, axis=0)
-        return jnp.where(at == 0, finer, jnp.where(at == 1, longer, logs)), (logs, seen)
+        finer = grid(logs[order[0]], moves, widths[jnp.minimum(at + 1, last)])
+        longer = jnp.repeat(logs[among], COPIES, axis=0)
+        return jnp.where(at < last, finer, jnp.where(at == last, longer, logs)), (logs, seen)
 
-    rounds = len(WIDTHS) + ROUNDS
+    widths, last, rounds = jnp.asarray(WIDTHS), len(WIDTHS) - 1, len(WIDTHS) + ROUNDS
     _, (logs, seen) = jax.lax.scan(
         turn, grid(mean, moves, WIDTHS[0]), (jnp.arange(rounds), jax.random.split(key, rounds))
     )
@@ -84,7 +87,7 @@ def final_logs(
 
 
 def grid(
-    middle: Float[Array, " weights+1"], moves: Float[Array, " weights"], width: float
+    middle: Float[Array, " weights+1"], moves: Float[Array, " weights"], width: Float[Array, ""] | float
 ) -> Float[Array, "candidates weights+1"]:
     """The policy of sharpness 0, and candidates about a middle."""
     steps = width * jnp.asarray(STEPS)

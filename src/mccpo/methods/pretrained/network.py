@@ -24,7 +24,7 @@ from mccpo.methods.pretrained.context import CONTEXT, COSTS, LEARNING, WEIGHTS, 
 
 HIDDEN, HEARD = (32, 64), 8
 BLOCKS = 4  # numbers that are seen of each concept: mastery, novelty, last action, ready
-KNOWN = 7  # numbers that are known of each concept once and for all
+KNOWN = 8  # numbers that are known of each concept once and for all
 SIGNALS = WEIGHTS  # a value for the engagement, for each cost and for learning
 
 
@@ -60,8 +60,8 @@ def network_at(env: Environment[Any]) -> GraphNetwork:
     assert graph is not None
     concepts = len(graph.demand)
     learning = np.asarray(graph.learning).T
-    unlocks = unlocked(graph.edges, concepts)
-    columns = known_columns(np, graph.demand, graph.depth, learning, unlocks)
+    behind = behind_of(graph.edges, concepts)
+    columns = known_columns(np, graph.demand, graph.depth, learning, *ahead_of(behind, np.asarray(graph.demand)))
     return GraphNetwork(
         env.num_features,
         env.num_actions,
@@ -77,17 +77,25 @@ def network_at(env: Environment[Any]) -> GraphNetwork:
     )
 
 
-def unlocked(edges: tuple[tuple[int, int], ...], concepts: int) -> Float[np.ndarray, " concepts"]:
-    """The share of the other concepts that need each one, directly or not; concepts come after what they need.
+def behind_of(edges: tuple[tuple[int, int], ...], concepts: int) -> Bool[np.ndarray, "concepts concepts"]:
+    """Whether the concept of the column needs that of the row, directly or not; concepts come after what they need.
 
-    >>> unlocked(((0, 1), (1, 2)), 4).round(2).tolist()
-    [0.67, 0.33, 0.0, 0.0]
+    >>> behind_of(((0, 1), (1, 2)), 3).astype(int).tolist()
+    [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
     """
     behind = np.zeros((concepts, concepts), bool)
     for before, after in sorted(edges, reverse=True):
         behind[before] |= behind[after]
         behind[before, after] = True
-    return behind.sum(axis=1) / max(concepts - 1, 1)
+    return behind
+
+
+def ahead_of(
+    behind: Bool[np.ndarray, "concepts concepts"], demand: Float[np.ndarray, " concepts"]
+) -> tuple[Float[np.ndarray, " concepts"], Float[np.ndarray, " concepts"]]:
+    """The share of the other concepts that need each one, and the highest demand that it leads to, its own counted."""
+    highest = np.where(behind, demand, 0.0).max(axis=1)
+    return behind.sum(axis=1) / max(len(demand) - 1, 1), np.maximum(demand, highest)
 
 
 def fold(
@@ -163,14 +171,14 @@ def graphs_of(problems: DrawnProblem) -> Graphs:
         return neighbours / jnp.maximum(neighbours.sum(axis=-1, keepdims=True), 1.0)
 
     learning = [jnp.asarray(each) for each in (problems.eta, problems.K0, problems.guess, problems.slip)]
-    known = known_columns(jnp, graph.demand, graph.depth, learning, graph.unlocks)
+    known = known_columns(jnp, graph.demand, graph.depth, learning, graph.unlocks, graph.ahead)
     return Graphs(mean(needs), mean(needed), jnp.where(graph.there, known, 0.0), graph.there)
 
 
-def known_columns(xp: Any, demand: Any, depth: Any, learning: Any, unlocks: Any) -> Any:
+def known_columns(xp: Any, demand: Any, depth: Any, learning: Any, unlocks: Any, ahead: Any) -> Any:
     """What is known of each concept, as the network reads it: of `learning`, η by its order of magnitude."""
     eta, K0, guess, slip = learning
-    return xp.stack([demand, depth, xp.log(xp.maximum(eta, 1e-3) / 0.08) / 2, K0, guess, slip, unlocks])
+    return xp.stack([demand, depth, xp.log(xp.maximum(eta, 1e-3) / 0.08) / 2, K0, guess, slip, unlocks, ahead])
 
 
 def forward(

@@ -42,17 +42,18 @@ class Pass(NamedTuple):
 
 
 PASSES = (
-    Pass(2 / 3, 32, 32, PPOSettings(learning_rate=1e-3, entropy=0.02, entropy_end=0.7, foresight=0.05, gae=0.97)),
-    Pass(1 / 3, 48, 24, PPOSettings(learning_rate=5e-4, entropy=0.005, entropy_end=0.5, foresight=0.0, gae=0.97)),
+    Pass(0.55, 32, 128, PPOSettings(learning_rate=1e-3, entropy=0.02, entropy_end=0.7, foresight=0.05, gae=0.97)),
+    Pass(0.30, 64, 96, PPOSettings(learning_rate=5e-4, entropy=0.005, entropy_end=0.5, foresight=0.0, gae=0.97)),
+    Pass(0.15, 160, 48, PPOSettings(learning_rate=3e-4, entropy=0.003, entropy_end=0.5, foresight=0.0, gae=0.97)),
 )
-"""The second goes on from the average that the first ended with, on larger graphs and by smaller steps."""
+"""Each goes on from the average that the one before ended with, on larger graphs and by smaller steps."""
 
 
 @dataclass(frozen=True)
 class PretrainingPlan:
     """How much is trained on: so many steps in all passes together, `learners` of each problem at a time."""
 
-    steps: int = 24_000_000
+    steps: int = 100_000_000
     seed: int = 0
     learners: int = 4
     passes: tuple[Pass, ...] = PASSES
@@ -60,30 +61,28 @@ class PretrainingPlan:
     def __post_init__(self) -> None:
         check_plan(self.seed, steps=self.steps)
 
-    def course(self, one: Pass) -> Course:
-        """A pass in numbers of its own."""
-        sizes = Sizes(one.problems * self.learners, LONGEST, ROWS * one.problems * self.learners, EPOCHS)
-        iterations = -(-round(one.share * self.steps) // sizes.steps)
-        return Course(one.concepts, one.problems, self.learners, iterations, sizes, one.settings)
-
     @property
-    def courses(self) -> tuple[Course, ...]:
-        """All passes in their order."""
-        return tuple(map(self.course, self.passes))
+    def courses(self) -> tuple[tuple[Course, int], ...]:
+        """All passes in their order, each with its iterations."""
+        return tuple(map(self._course, self.passes))
 
     @property
     def played(self) -> int:
         """The steps that are played: whole iterations."""
-        return sum(course.iterations * course.sizes.steps for course in self.courses)
+        return sum(iterations * course.sizes.steps for course, iterations in self.courses)
+
+    def _course(self, one: Pass) -> tuple[Course, int]:
+        sizes = Sizes(one.problems * self.learners, LONGEST, ROWS * one.problems * self.learners, EPOCHS)
+        course = Course(one.concepts, one.problems, self.learners, sizes, one.settings)
+        return course, -(-round(one.share * self.steps) // sizes.steps)
 
 
 class Course(NamedTuple):
-    """What fixes the compiled program of a pass."""
+    """What fixes the compiled program of a pass, however long the pass is."""
 
     concepts: int
     problems: int
     learners: int
-    iterations: int
     sizes: Sizes
     settings: PPOSettings
 
@@ -138,10 +137,10 @@ def pretrain(
     """Trains the network from a seed; gives the averaged parameters. `after` is called after every iteration."""
     key, weights = jax.random.split(jax.random.key(plan.seed))
     parameters, done = conditioned().init(weights), 0
-    for course in plan.courses:
+    for course, iterations in plan.courses:
         state = begin(parameters, key)
-        for _ in range(course.iterations):
-            state, progress = iterate(course, state)
+        for at in range(iterations):
+            state, progress = iterate(course, state, jnp.asarray((at + 1) / iterations, jnp.float32))
             done += 1
             if after is not None:
                 after(done, jax.device_get(progress))
@@ -156,10 +155,9 @@ def begin(parameters: Float[Array, " parameters"], key: PRNGKeyArray) -> Pretrai
 
 
 @eqx.filter_jit
-def iterate(course: Course, state: PretrainingState) -> tuple[PretrainingState, Progress]:
-    """One iteration: draw problems, play, learn."""
+def iterate(course: Course, state: PretrainingState, share: Float[Array, ""]) -> tuple[PretrainingState, Progress]:
+    """One iteration, after which `share` of the pass is done: draw problems, play, learn."""
     key, drawing, playing, shuffling = jax.random.split(state.key, 4)
-    share = (state.iteration + 1.0) / course.iterations
     problems = jax.vmap(lambda one: draw_problem(one, course.concepts))(jax.random.split(drawing, course.problems))
     graphs = graphs_of(problems)
     seen, last = play(course, problems, graphs, state.fitted.parameters, playing)

@@ -1,7 +1,7 @@
 """The distribution of problems that `pretrained` is trained on, drawn inside the compiled program."""
 
 from mccpo.env.tutor.problems.drawn_problem import DrawnLearner, DrawnProblem, draw_problem, with_numbers
-from mccpo.env.tutor.problems.graphs import LEAST_CONCEPTS, SHAPES, DrawnGraph, depth_of, draw_graph, unlocks_of
+from mccpo.env.tutor.problems.graphs import LEAST_CONCEPTS, SHAPES, DrawnGraph, depth_of, draw_graph, drawn_graph
 from mccpo.env.tutor.problems.ranges import LONGEST, DrawnNumbers, draw_numbers
 
 __all__ = [
@@ -16,6 +16,6 @@ __all__ = [
     "draw_graph",
     "draw_numbers",
     "draw_problem",
-    "unlocks_of",
+    "drawn_graph",
     "with_numbers",
 ]

@@ -126,7 +126,7 @@ def _blank(most: int) -> DrawnProblem:
     """A problem whose numbers are yet to be drawn: what is checked of them is checked here, and holds in the ranges."""
     names = [f"v{v}" for v in range(most)]
     nothing, all_there = np.zeros(most), np.ones(most, bool)
-    graph = DrawnGraph(np.zeros((most, most), bool), all_there, nothing, nothing, nothing)  # type: ignore[arg-type]
+    graph = DrawnGraph(np.zeros((most, most), bool), all_there, *[nothing] * 4)  # type: ignore[arg-type]
     return DrawnProblem(
         curriculum=Curriculum.from_edges([], concepts=names, demand=dict.fromkeys(names, 0.5)),
         confidence=0.9,

@@ -16,6 +16,7 @@ SHAPES = ("chains", "tree", "layers", "hubs", "loose", "mixed")
 """Strands that run side by side; one prerequisite each; layer upon layer; few concepts that most rest on (scale-free
 out-degrees); mostly concepts by themselves; up to three prerequisites from anywhere before."""
 LEAST_CONCEPTS = 3
+EVEN = 0.2  # the share of graphs whose concepts all demand the same, as where nobody states a demand
 _PARENTS = 3  # at most, before those drawn twice are counted once
 
 
@@ -27,6 +28,7 @@ class DrawnGraph(NamedTuple):
     - `needs`: of each concept (row), which it needs directly; `there`: which concepts are no padding.
     - `demand`: how much each asks of a learner; 1 of padding, which then is never the least.
     - `depth`: how far up each lies, from 0 to 1; `unlocks`: the share of the other concepts that lie behind each.
+    - `ahead`: the highest demand that each leads to, its own counted.
     """
 
     needs: Bool[Array, "concepts concepts"]
@@ -34,6 +36,7 @@ class DrawnGraph(NamedTuple):
     demand: Float[Array, " concepts"]
     depth: Float[Array, " concepts"]
     unlocks: Float[Array, " concepts"]
+    ahead: Float[Array, " concepts"]
 
 
 def draw_graph(key: PRNGKeyArray, most: int) -> DrawnGraph:
@@ -43,7 +46,20 @@ def draw_graph(key: PRNGKeyArray, most: int) -> DrawnGraph:
     there = jnp.arange(most) < jnp.floor(size)
     needs = draw_edges(shaping, most) & there[:, None]
     depth = depth_of(needs)
-    return DrawnGraph(needs, there, _demand(asking, there, depth), depth, unlocks_of(needs, there))
+    return drawn_graph(needs, there, _demand(asking, there, depth), depth)
+
+
+def drawn_graph(
+    needs: Bool[Array, "concepts concepts"],
+    there: Bool[Array, " concepts"],
+    demand: Float[Array, " concepts"],
+    depth: Float[Array, " concepts"],
+) -> DrawnGraph:
+    """A graph with what lies behind each of its concepts."""
+    behind = behind_of(needs)
+    unlocks = jnp.where(there, behind.sum(axis=0) / jnp.maximum(there.sum() - 1.0, 1.0), 0.0)
+    ahead = jnp.maximum(demand, (behind * demand[:, None]).max(axis=0))
+    return DrawnGraph(needs, there, demand, depth, unlocks, ahead)
 
 
 def draw_edges(key: PRNGKeyArray, most: int) -> Bool[Array, "concepts concepts"]:
@@ -92,21 +108,22 @@ def depth_of(needs: Bool[Array, "concepts concepts"]) -> Float[Array, " concepts
     return height / jnp.maximum(height.max(), 1.0)
 
 
-def unlocks_of(needs: Bool[Array, "concepts concepts"], there: Bool[Array, " concepts"]) -> Float[Array, " concepts"]:
-    """The share of the other concepts that need each one, directly or not."""
+def behind_of(needs: Bool[Array, "concepts concepts"]) -> Float[Array, "concepts concepts"]:
+    """1 where the concept of the row needs that of the column, directly or not, else 0."""
     reach = needs.astype(jnp.float32)
     for _ in range(max(len(needs) - 1, 1).bit_length()):  # paths of up to 1, 2, 4, … edges
         reach = jnp.minimum(reach + reach @ reach, 1.0)
-    return jnp.where(there, reach.sum(axis=0) / jnp.maximum(there.sum() - 1.0, 1.0), 0.0)
+    return reach
 
 
 def _demand(
     key: PRNGKeyArray, there: Bool[Array, " concepts"], depth: Float[Array, " concepts"]
 ) -> Float[Array, " concepts"]:
-    """Demands that rise with the order, with depth, or with neither, between two bounds, with some noise."""
-    lowest, widest, mixing, shuffling = jax.random.split(key, 4)
-    low = jax.random.uniform(lowest, minval=0.05, maxval=0.4)
-    high = low + jax.random.uniform(widest, minval=0.1, maxval=0.6)
+    """Demands that rise with the order, with depth, or with neither, between two bounds; in some graphs all alike."""
+    lowest, widest, mixing, shuffling, evening = jax.random.split(key, 5)
+    low = jax.random.uniform(lowest, minval=0.05, maxval=0.6)
+    wide = jax.random.uniform(widest, minval=0.1, maxval=0.6)
+    high = low + jnp.where(jax.random.uniform(evening) < EVEN, 0.0, wide)
     order = jnp.arange(len(there)) / jnp.maximum(there.sum() - 1.0, 1.0)
     rises = jax.random.dirichlet(mixing, jnp.full(3, 0.5))
     u = jax.random.uniform(shuffling, there.shape)

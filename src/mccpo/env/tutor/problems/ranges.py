@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 LONGEST = 200
 """Lessons of the longest episode."""
+MOST_DOUBT = 4.6  # the logarithm of the factor by which a gate may hold back odds: a hundredth of them then counts
 
 
 class DrawnNumbers(NamedTuple):
@@ -67,9 +68,9 @@ def draw_numbers(key: PRNGKeyArray, demand: Float[Array, " concepts"], there: Bo
         eta=eta,
         guess=guess,
         slip=slip,
-        doubt=jnp.full_like(K0, jnp.where(doubtful, uniform(0.0, 0.9), 0.0)),
+        doubt=jnp.full_like(K0, jnp.where(doubtful, 1.0 - jnp.exp(-uniform(0.0, MOST_DOUBT)), 0.0)),
         theta=uniform(0.5, 0.95),
-        confidence=uniform(0.7, 0.98),
+        confidence=1.0 - jnp.exp(-uniform(1.2, 4.7)),
         r_base=uniform(0.4, 0.95),
         r_difficulty=uniform(0.3, 1.8),
         r_novelty=uniform(0.0, 0.15),
