@@ -13,6 +13,7 @@ max J(π_k)  over candidates k  s.t.  J_ci(π_k) ≤ d_i with the margin that ev
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -26,15 +27,19 @@ from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.selection import score_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
+from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
 from mccpo.methods.pretrained.price_search import asked, policy_at, side_by_side
 
 BLUNT = -30.0  # the logarithm of a sharpness of nothing
 STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
-         (0, -2), (0, -1), (0, -0.5), (0, 0.6), (0.5, -2), (0.5, -1), (0.5, -0.5), (0.5, 0.6))  # fmt: skip
+         (0, -2), (0, -1), (0, -0.5), (0, 0.6), (0, 1.5), (0.5, 3), (0.5, -1), (0.5, 0.6))  # fmt: skip
 """How far candidates are from the middle of a grid: by what is asked for, and by sharpness, both as logarithms."""
 WIDTHS = (1.2, 0.3, 0.08)  # of the grids
-FINALISTS, COPIES, ROUNDS = 4, 4, 4  # of those who are played longest: so many batches of episodes, in so many rounds
+COPIES, ROUNDS = 4, 4  # a finalist is played for so many batches of episodes, in so many rounds
+FINALISTS = 4
 CANDIDATES = FINALISTS * COPIES
+DOUBTS = (0.0, 0.3, 1.0)
+"""How many more standard errors of the last grid's few episodes each finalist keeps: all may have been lucky there."""
 
 
 def final_logs(
@@ -44,13 +49,15 @@ def final_logs(
     budgets: Budgets,
     parameters: Float[Array, " all"],
     mean: Float[Array, " weights+1"],
+    many: Float[Array, " costs"],
     key: PRNGKeyArray,
     caution: Float[Array, ""] | float,
     episodes: int,
 ) -> Float[Array, " weights+1"]:
     """The logarithms of weights and sharpness that are chosen about the `mean` of a search.
 
-    Each finalist is played for `episodes`. All candidates of a round teach the same learners.
+    Each finalist is played for `episodes`. All candidates of a round teach the same learners. `many` is what
+    random-ready costs with many learners, by which grids are corrected for the few that they have.
     """
     batch = as_long(env, max(episodes // (COPIES * ROUNDS), 1))
     later, one = evaluation_episodes(env), jnp.ones(())
@@ -64,17 +71,18 @@ def final_logs(
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, logs), network)
         return evaluate_policy(env, actor, own, batch)
 
-    def score(seen: Episodes, by: Float[Array, ""] | float) -> Float[Array, ""]:
-        return score_of(method, budgets, by, seen, jnp.zeros(()), later, env.ensemble)
+    def score(held: Budgets, seen: Episodes, by: Float[Array, ""] | float) -> Float[Array, ""]:
+        return score_of(method, held, by, seen, jnp.zeros(()), later, env.ensemble)
 
     def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
         at, own = now
         copy = jnp.where(at < len(WIDTHS), 0, jnp.arange(CANDIDATES) % COPIES)
         seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=at_once)
-        scores = jax.vmap(lambda episodes: score(episodes, margin))(seen)
-        order = jnp.argsort(-scores.at[0].set(-jnp.inf))  # the policy of sharpness 0 is a finalist in any case
-        among = jnp.append(order[: FINALISTS - 1], 0)
-        finer = grid(logs[order[0]], moves, widths[jnp.minimum(at + 1, last)])
+        held = jax.vmap(lambda one: moved_budgets(budgets, one, AtRandom(seen.costs[0], many)))(seen.costs)
+        scores = jnp.stack([jax.vmap(partial(score, by=margin + doubt))(held, seen) for doubt in DOUBTS])
+        best = scores.at[:, 0].set(-jnp.inf).argmax(axis=1)
+        among = jnp.append(best, 0)  # the policy of sharpness 0 is a finalist in any case
+        finer = grid(logs[best[0]], moves, widths[jnp.minimum(at + 1, last)])
         longer = jnp.repeat(logs[among], COPIES, axis=0)
         return jnp.where(at < last, finer, jnp.where(at == last, longer, logs)), (logs, seen)
 
@@ -83,7 +91,7 @@ def final_logs(
         turn, grid(mean, moves, WIDTHS[0]), (jnp.arange(rounds), jax.random.split(key, rounds))
     )
     longest = jax.tree.map(lambda leaf: _by_finalist(leaf[len(WIDTHS) :]), seen)
-    return logs[-1, ::COPIES][jax.vmap(lambda episodes: score(episodes, caution))(longest).argmax()]
+    return logs[-1, ::COPIES][jax.vmap(lambda episodes: score(budgets, episodes, caution))(longest).argmax()]
 
 
 def grid(

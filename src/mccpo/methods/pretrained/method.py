@@ -24,6 +24,7 @@ from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays, method_arrays
 from mccpo.methods.pretrained import price_search
 from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, own_weight
+from mccpo.methods.pretrained.few_learners import AtRandom, play_at_random
 from mccpo.methods.pretrained.final_choice import final_logs
 from mccpo.methods.pretrained.network import fold, network_at
 from mccpo.methods.pretrained.price_search import Generation, Search, policy_at
@@ -40,7 +41,7 @@ FINAL = 2048  # episodes that choose among the finalists of a search
 class SearchState(NamedTuple):
     """A run of the search: a `RunState` whose parameters are those of the ordinary network.
 
-    All candidates teach the learners that the key `learners` draws.
+    All candidates teach the learners that the key `learners` draws, as does the rule random-ready.
     """
 
     key: PRNGKeyArray
@@ -48,6 +49,7 @@ class SearchState(NamedTuple):
     iteration: Int[Array, ""]
     parameters: Float[Array, " parameters"]
     search: Search
+    at_random: AtRandom
     prices: Float[Array, " costs"]
 
 
@@ -67,8 +69,12 @@ class PretrainedNetwork(GradientMethod):
         # Until the first generation, which knows the budgets, there is nothing.
         nothing, search = jnp.zeros(self.network(env).size), jnp.zeros(WEIGHTS + 1)
         prices = jnp.zeros(len(env.cost_names))
-        drawing, learners = jax.random.split(key)
-        return SearchState(drawing, learners, jnp.zeros((), jnp.int32), nothing, Search(search, search), prices)
+        drawing, learners, others = jax.random.split(key, 3)
+        few = as_long(env, price_search.EPISODES)
+        at_random = play_at_random(env, learners, others, few)
+        return SearchState(
+            drawing, learners, jnp.zeros((), jnp.int32), nothing, Search(search, search), at_random, prices
+        )
 
     def _generation(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, share: Float[Array, ""]
@@ -91,12 +97,14 @@ class PretrainedNetwork(GradientMethod):
             before,
             drawing,
             state.learners,
+            state.at_random,
             caution,
             share,
         )
         parameters = policy_at(env, budgets, weights, search.mean)
         prices = price_search.prices_at(env, budgets, search.mean)
-        return SearchState(key, state.learners, state.iteration + 1, parameters, search, prices), found
+        after = SearchState(key, state.learners, state.iteration + 1, parameters, search, state.at_random, prices)
+        return after, found
 
     def _final(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, key: PRNGKeyArray, episodes: int
@@ -104,7 +112,8 @@ class PretrainedNetwork(GradientMethod):
         """The weights that are chosen about where a search stands."""
         weights, caution = jnp.asarray(pretrained_parameters()), self.settings.caution
         network, playing = self.network(env), self.playing(env)
-        return final_logs(env, network, playing, budgets, weights, state.search.mean, key, caution, episodes)
+        mean, many = state.search.mean, state.at_random.many
+        return final_logs(env, network, playing, budgets, weights, mean, many, key, caution, episodes)
 
 
 @register_method(label="Pretrained")

@@ -5,7 +5,8 @@ told the weights w of engagement, of the costs and of learning. What carries no 
 starts from next to nothing. How sharply the policy chooses is searched for along with that.
 
 In each generation several weights are drawn, by their logarithm. All candidates of all generations teach the same
-learners, so that the search goes by what candidates do and not by whom they met. The first generations look everywhere,
+learners, so that the search goes by what candidates do and not by whom they met; see `few_learners` for how far these
+learners are like others. The first generations look everywhere,
 and keep the best. Those after them follow the cross-entropy method from there: they draw about a mean, and move it and
 the spread to the best quarter. See `final_choice` for what becomes of where they end.
 """
@@ -36,6 +37,7 @@ from mccpo.methods.pretrained.context import (
     weight_places,
     weight_units,
 )
+from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
 from mccpo.methods.pretrained.network import fold
 
 CANDIDATES, ELITE = 16, 4
@@ -118,12 +120,14 @@ def advance(
     search: Search,
     drawing: PRNGKeyArray,
     learners: PRNGKeyArray,
+    at_random: AtRandom,
     caution: Float[Array, ""] | float,
     share: Float[Array, ""],
 ) -> tuple[Search, Generation]:
     """One generation, at `share` of the search, whose candidates are drawn by one key and all teach the same learners.
 
-    `caution` is how many standard errors of its own few episodes are kept from the budgets.
+    `at_random` is what random-ready costs with these learners and with others. `caution` is how many standard
+    errors of its own few episodes are kept from the budgets.
     """
     looks = share < LOOKING
     logs = jnp.where(looks, everywhere(drawing, start(env, budgets)), about(drawing, search)).at[0].set(search.mean)
@@ -136,7 +140,8 @@ def advance(
     later = evaluation_episodes(env)
 
     def score(one: Episodes) -> Float[Array, ""]:
-        return score_of(method, budgets, caution, one, jnp.zeros(()), later, env.ensemble)
+        held = moved_budgets(budgets, one.costs, at_random)
+        return score_of(method, held, caution, one, jnp.zeros(()), later, env.ensemble)
 
     scores = jax.vmap(score)(seen)
     best = scores.argmax()
