@@ -89,7 +89,7 @@ def test_the_examples_work(package: Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def test_the_rooms_are_those_of_the_source() -> None:
+def test_the_rooms_match_the_source() -> None:
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
     source = ROOT / "src" / "mccpo"
     rooms = [layer.removeprefix("mccpo.") for layer in reversed(layers) if (source / layer.split(".")[1]).is_dir()]

@@ -19,7 +19,7 @@ def flags(capsys):
     return set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
 
 
-def test_flags_and_settings_of_the_kit_are_those_of_the_command(flags):
+def test_flags_and_settings_of_the_kit_match_the_command(flags):
     unit = re.search(r"ExecStart=.*", (KIT / "mccpo@.service").read_text())[0]
     compose = re.search(r"command:(.*?)volumes:", (KIT / "compose.yaml").read_text(), re.DOTALL)[1]
     dockerfile = re.search(r"^CMD .*", (KIT / "Dockerfile").read_text(), re.MULTILINE)[0]
@@ -32,11 +32,11 @@ def test_flags_and_settings_of_the_kit_are_those_of_the_command(flags):
     assert {f"--{name}" for name in settings} <= flags
 
 
-def test_extras_of_the_image_are_those_of_the_package():
+def test_extras_of_the_image_match_the_package():
     extras = re.search(r"'\.\[([a-z,]+)\]'", (KIT / "Dockerfile").read_text())[1].split(",")
     assert set(extras) <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 
 
-def test_limits_of_the_proxies_are_those_of_the_service():
+def test_limits_of_the_proxies_match_the_service():
     assert "client_max_body_size 256k" in (KIT / "nginx.conf").read_text()
     assert "max_size 256KB" in (KIT / "Caddyfile").read_text()

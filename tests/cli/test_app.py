@@ -169,7 +169,7 @@ def press_ctrl_c(dropped):
         gc.callbacks.remove(callback)
 
 
-def test_ctrl_c_that_is_dropped_is_remembered_and_a_second_one_acts_at_once(capsys, monkeypatch):
+def test_a_dropped_ctrl_c_is_remembered_and_a_second_one_acts_at_once(capsys, monkeypatch):
     seen = []
 
     def work(*_):
@@ -283,7 +283,7 @@ def test_a_file_with_an_unknown_key_is_refused(capsys, content):
     assert "mccpo.toml" in refusal(capsys, *SHOW)
 
 
-def test_an_unknown_variable_of_the_command_is_refused_and_the_data_folder_is_not_one(capsys, monkeypatch):
+def test_unknown_variables_are_refused_and_the_data_folder_is_known(capsys, monkeypatch):
     monkeypatch.setenv("MCCPO_DATA", "somewhere")
     monkeypatch.setenv("MCCPO_CURRICULUM_CHECK_REDUCE", "true")
     assert printed_theta(capsys) == 0.7
@@ -316,7 +316,7 @@ def test_no_command_takes_a_flag_that_belongs_to_all(name):
         assert not flags & {"--config", "--debug", "--print-config", "--cache"}
 
 
-def test_the_variable_that_names_the_data_is_a_setting_of_the_tables_from_logs(capsys, monkeypatch):
+def test_the_data_variable_sets_the_folder_of_tables_from_logs(capsys, monkeypatch):
     monkeypatch.setenv("MCCPO_DATA", "elsewhere")
     assert main(["reproduce", "junyi", "--print-config", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["data"] == "elsewhere"

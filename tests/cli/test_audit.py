@@ -106,7 +106,7 @@ def test_without_concepts_the_signal_is_all_there_is(capsys: pytest.CaptureFixtu
     assert "concept" not in told["breakdowns"]
 
 
-def test_neither_concepts_nor_a_signal_is_nothing_to_audit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_without_concepts_or_signal_cannot_be_audited(capsys: pytest.CaptureFixture[str]) -> None:
     write_logs(Path("logs.parquet"), concept=False, signal=False)
     assert main(["audit", "logs.parquet"]) == 2
     assert "neither concepts nor a signal" in capsys.readouterr().err

@@ -92,7 +92,7 @@ def test_json_is_json_though_a_method_prints(capsys, tmp_path, monkeypatch):
     assert "hello" in err
 
 
-def test_an_outside_agent_by_the_name_of_a_method_is_refused_before_anything_is_run(capsys, tmp_path):
+def test_an_outside_agent_with_the_name_of_a_method_is_refused_first(capsys, tmp_path):
     row = AgentRow("gate", "mc-cpo", None, 0, *[0.5] * 5, {"c": 0.1})
     write_agent_rows(tmp_path / "mine.parquet", [row])
     arguments = ["--rows", str(tmp_path / "mine.parquet"), "--out", str(tmp_path / "run")]
@@ -125,7 +125,7 @@ def test_it_can_do_without_the_cache(capsys, tmp_path, monkeypatch):
         (["--rows", "nothing.parquet"], "cannot read nothing.parquet"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_before_anything_is_run(capsys, tmp_path, monkeypatch, arguments, said):
+def test_a_wrong_input_is_reported_in_one_line_before_anything_runs(capsys, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     code, out, err = run(capsys, "benchmark", *arguments)
     assert (code, out) == (2, "")

@@ -72,7 +72,7 @@ def test_utf_16_without_a_mark_is_named(encoding: str, capsys: pytest.CaptureFix
         ("1 März,1,10", "'1 März' is not a time such as 2026-03-01 08:15"),
     ],
 )
-def test_a_value_that_cannot_be_read_is_shown_with_what_can(
+def test_an_unreadable_value_is_shown_with_the_readable_ones(
     row: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("own.csv").write_text(f"learner,time,correct,seconds\na,{row}\n".replace("'", '"'))

@@ -158,7 +158,7 @@ def test_members_say_which_concept_an_item_is_in(logs, capsys):
         (["--horizon", "5000"], "with the discount 0.99 its last step weighs nothing"),
     ],
 )
-def test_what_cannot_be_prepared_is_refused_in_one_line_and_leaves_nothing(logs, capsys, flags, message):
+def test_an_unusable_log_is_refused_in_one_line_and_leaves_nothing(logs, capsys, flags, message):
     if flags[0] in logs:
         logs[logs.index(flags[0]) + 1], flags = flags[1], []
     assert message in refusal(capsys, *logs, *flags, "--out", "made")
@@ -180,7 +180,7 @@ def test_what_cannot_be_prepared_is_refused_in_one_line_and_leaves_nothing(logs,
     ],
     ids=["no edges", "most edges dropped", "another graph", "spelt otherwise"],
 )  # fmt: skip
-def test_a_graph_of_which_nothing_comes_is_refused(logs, capsys, graph, line):
+def test_a_graph_that_yields_nothing_is_refused(logs, capsys, graph, line):
     Path("graph.csv").write_text(graph)
     assert refusal(capsys, *logs, "--out", "made") == f"mccpo: {line}\n"
     assert {path.name for path in Path().iterdir()} == {"logs.parquet", "graph.csv"}

@@ -378,7 +378,7 @@ def test_a_record_of_another_curriculum_is_not_written_to(runs, capsys):
     )
 
 
-def test_a_database_that_is_none_is_refused(runs, capsys):
+def test_a_file_that_is_no_database_is_refused(runs, capsys):
     (runs / "text.db").write_text("this is no database, and should not become one" * 100)
     assert "cannot open the database" in refusal(
         capsys, "serve", "six", "--no-keys", "--database", "text.db", "--port", "0"

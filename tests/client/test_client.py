@@ -79,7 +79,7 @@ def test_a_refusal_for_good_is_not_sent_again(kind):
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
-def test_one_that_is_never_answered_says_by_which_key_it_can_be_sent_again(kind):
+def test_an_unanswered_request_names_the_key_for_sending_it_again(kind):
     transport = Scripted(*[httpx.Response(503)] * 4)
     with pytest.raises(UnansweredError) as unanswered:
         asked(kind, transport, lambda client: client.outcome("dec_1", correct=True))
@@ -87,7 +87,7 @@ def test_one_that_is_never_answered_says_by_which_key_it_can_be_sent_again(kind)
     assert len(transport.requests) == 4
 
 
-def test_one_that_is_still_under_way_is_asked_for_again():
+def test_a_request_under_way_is_asked_for_again():
     transport = Scripted(httpx.Response(409, headers={"retry-after": "0"}), httpx.Response(200, json=DECISION))
     assert asked(Client, transport, lambda client: client.next("lrn_1")).id == "dec_1"
 

@@ -13,7 +13,7 @@ TRUE = make("tutor-15").curriculum
 
 
 @given(st.sampled_from(MISTAKES), st.sampled_from((0.05, 0.1, 0.2, 0.5)), st.integers(0, 50))
-def test_so_many_edges_are_wrong_and_the_graph_stays_acyclic(mistake, share, seed) -> None:
+def test_the_asked_number_of_edges_is_wrong_and_the_graph_stays_acyclic(mistake, share, seed) -> None:
     stated = misstate(TRUE, mistake, share, seed)  # construction refuses cycles
     asked = max(1, round(share * len(TRUE.edges)))
     number = wrong_edges(stated, TRUE)

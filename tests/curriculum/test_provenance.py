@@ -36,7 +36,7 @@ def test_a_round_trip_keeps_the_label_and_the_evidence(tmp_path):
     assert "derived by recipe from table.csv (cluster=level2, least=20" in str(read.derived)
 
 
-def test_a_file_that_says_nothing_of_its_origin_is_written_as_it_always_was():
+def test_a_file_without_an_origin_is_written_unchanged():
     raw = RawGraph((RawConcept("a", (), 0.5), RawConcept("b", ("a",))))
     assert render_json(raw) == (
         '{"format": "mccpo-curriculum/1",\n "concepts": [\n  {"name": "a", "demand": 0.5, "prerequisites": []},\n'

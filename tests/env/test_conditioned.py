@@ -43,7 +43,7 @@ def test_a_step_is_the_inner_ones_but_for_the_unit_of_its_costs(name, relative):
     np.testing.assert_array_equal(env.truly_ready(state), inner.truly_ready(state.learner))
 
 
-def test_the_declarations_are_the_inner_ones_and_bounds_are_those_of_the_smallest_kappa(inner):
+def test_the_wrapper_keeps_declarations_and_takes_bounds_at_the_smallest_kappa(inner):
     env = Conditioned(inner, (1.0, 0.4), relative=True)
     for name in ("name", "cost_names", "constrained", "filter", "action_names", "horizon", "gamma", "reward_bound"):
         assert getattr(env, name) == getattr(inner, name)
@@ -72,6 +72,6 @@ def test_other_environments_at_one_kappa_are_as_they_are():
 
 
 @pytest.mark.parametrize("levels", [(), (0.0, 1.0), (0.5, 1.2)])
-def test_levels_that_are_none_are_refused(inner, levels):
+def test_invalid_levels_are_refused(inner, levels):
     with pytest.raises(InputError, match="kappa is one of"):
         Conditioned(inner, levels, relative=True)

@@ -15,7 +15,7 @@ from mccpo.errors import InputError
 
 @given(seed=st.integers(0, 200), concepts=st.integers(2, 25), data=st.data())
 @settings(max_examples=40, deadline=None)
-def test_a_core_has_all_that_its_concepts_need_and_those_with_the_most_behind_them(seed, concepts, data):
+def test_a_core_is_closed_under_prerequisites_and_keeps_the_most_needed_concepts(seed, concepts, data):
     whole = random_curriculum(np.random.default_rng(seed), concepts)
     size = data.draw(st.integers(1, concepts))
     part = core(whole, size)
@@ -61,7 +61,7 @@ def test_the_whole_is_its_own_largest_core():
 
 
 @pytest.mark.parametrize("size", [0, 16, 2.5])
-def test_a_size_that_is_none_is_refused(size):
+def test_an_invalid_size_is_refused(size):
     with pytest.raises(InputError):
         cut(make("tutor-15"), size)
 

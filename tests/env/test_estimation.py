@@ -75,7 +75,7 @@ def test_without_error_nothing_is_different():
         ({"bias": 0.1, "memory": 0.75, "delay": 1}, 0.7),
     ],
 )
-def test_the_estimate_and_its_gate_are_those_of_a_plain_twin(level, threshold):
+def test_the_estimate_and_its_gate_match_a_plain_twin(level, threshold):
     states, steps = played(Estimated(TUTOR, **level))
     bias, delay, memory = level.get("bias", 0.0), level.get("delay", 0), level.get("memory", 0.0)
     history = [np.full(15, 0.2)]

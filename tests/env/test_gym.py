@@ -143,7 +143,7 @@ def test_steps_within_an_episode_draw_anew():
 
 
 @pytest.mark.parametrize("action", [-1, 6, 1.0, "hack", None, True, np.array([1]), np.float32(2), np.bool_(True)])
-def test_an_action_that_is_none_is_refused(chain, action):
+def test_an_invalid_action_is_refused(chain, action):
     env = chain.unwrapped
     env.reset(seed=0)
     with pytest.raises(InputError, match=r"the action is .*; give a whole number from 0 to 5 \(1, 2, 3, 4, 5, hack\)"):

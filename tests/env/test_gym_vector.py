@@ -25,7 +25,7 @@ def same(ours, theirs):
     ("name", "parameters"),
     [("gate", {}), ("chain", {"horizon": 3}), ("tutor-15-bkt", {"horizon": 4}), ("tutor-15-goal", {"horizon": 4})],
 )
-def test_every_step_is_that_of_single_environments(name, parameters):
+def test_every_step_matches_single_environments(name, parameters):
     ours = gymnasium.make_vec(gym_id(name), num_envs=COPIES, **parameters)
     theirs = gymnasium.make_vec(gym_id(name), num_envs=COPIES, vectorization_mode="sync", **parameters)
     assert isinstance(ours, TutorVectorEnv)
@@ -53,7 +53,7 @@ def test_copies_end_apart_and_begin_in_the_step_after():
     assert apart
 
 
-def test_masks_are_those_of_the_info():
+def test_masks_match_the_info():
     envs = gymnasium.make_vec("mccpo/Chain-v0", num_envs=3, vectorization_mode="vector_entry_point", p_learn=1.0)
     _, infos = envs.reset(seed=0)
     assert infos["action_mask"].dtype == np.int8

@@ -211,7 +211,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_the_name_of_its_tutor_and_a_file_that_of_its_own(folder):
+def test_a_folder_and_a_file_each_name_their_tutor(folder):
     made, other = make(str(folder)), make(str(folder / JUDGE_FILE))
     assert (type(made), type(other)) == (PreparedTutor, PreparedJudge)
     np.testing.assert_allclose(made.K0, KNOWLEDGE["K0"], rtol=1e-6)

@@ -54,7 +54,7 @@ def test_a_drawn_graph_has_no_cycle_and_its_padding_no_edges(seed):
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_depth_and_what_lies_behind_are_those_of_the_curriculum(seed):
+def test_depth_and_what_lies_behind_match_the_curriculum(seed):
     graph = drawn(seed).graph
     needs, size = np.asarray(graph.needs), int(graph.there.sum())
     names = [f"v{at:02}" for at in range(size)]

@@ -43,7 +43,7 @@ def test_every_graph_is_drawn_as_often_as_another(env):
 
 
 @pytest.mark.parametrize("graph", [0, 3, 11])
-def test_the_gate_is_that_of_the_learners_own_graph(env, step, graph):
+def test_the_gate_matches_the_learners_own_graph(env, step, graph):
     curriculum = env.curricula[graph]
     for draw in range(5):
         K = np.random.default_rng(draw).random(6).astype(np.float32)
@@ -59,7 +59,7 @@ def test_the_gate_is_that_of_the_learners_own_graph(env, step, graph):
 
 
 @pytest.mark.parametrize("graph", [0, 7])
-def test_a_lesson_is_that_of_a_tutor_with_this_curriculum(env, step, graph):
+def test_a_lesson_matches_a_tutor_with_this_curriculum(env, step, graph):
     alone = make("tutor-15", curriculum=env.curricula[graph])
     state, _ = alone.reset(jax.random.key(0))
     for action in (0, 0, 1, 5, 2, 6):

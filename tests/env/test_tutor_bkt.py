@@ -104,7 +104,7 @@ def test_the_environment_keeps_that_estimate(random_lessons):
         np.testing.assert_allclose(steps.state.K[learner, -1], K, atol=1e-5)
 
 
-def test_the_gain_is_the_chance_that_the_lesson_makes_the_learner_master_its_concept(random_lessons):
+def test_the_gain_is_the_chance_that_a_lesson_masters_its_concept(random_lessons):
     """By the learner's group and what it has mastered in truth, of which the estimate says nothing."""
     env, states, steps, actions = random_lessons
     needs = env.curriculum.prerequisites.dense
@@ -129,7 +129,7 @@ def test_nothing_is_gained_of_a_lesson_that_is_not_given():
 
 
 @pytest.mark.parametrize("K", [0.2, 0.6, 0.95])
-def test_lessons_are_priced_by_what_the_estimate_expects_of_them(K):
+def test_lessons_are_priced_by_their_expected_gain(K):
     """Over learners who are as the estimate says, the mean change of K is the gain that the costs go on."""
     env = TutorBKT(groups=ALIKE, K0=K)
     keys = jax.random.split(jax.random.key(3), 20_000)
@@ -209,7 +209,7 @@ def test_true_readiness_decides_how_fast_the_learner_learns(prerequisites, slowe
     assert steps.unready.all()  # by the estimate, which is what the mask goes by
 
 
-def test_true_readiness_is_that_of_the_latent_learner(random_lessons):
+def test_true_readiness_matches_the_latent_learner(random_lessons):
     env, states, _, _ = random_lessons
     latest = jax.tree.map(lambda leaf: leaf[:, -1], states)
     ready = jax.vmap(env.truly_ready)(latest)

@@ -52,7 +52,7 @@ def test_learners_have_one_to_three_targets_each_number_and_each_concept_alike(e
     np.testing.assert_allclose(states.case.mean(axis=0), 2 / 15, atol=0.03)
 
 
-def test_the_easy_half_is_known_at_the_start_and_what_it_opens_is_ready(env):
+def test_learners_start_with_the_easy_half_and_what_it_opens_is_ready(env):
     state, obs = env.reset(jax.random.key(0))
     np.testing.assert_allclose(state.K, [0.75] * 6 + [0.2] * 9)
     # Concept v needs v - 3, and an odd v also v - 2: so 6, 7 and 8 need nothing beyond 5.
@@ -71,7 +71,7 @@ def test_the_targets_are_seen_by_the_policy(env):
     assert seen[75] == 0
 
 
-def test_lessons_on_a_target_pay_one_until_it_is_mastered_and_then_the_episode_ends(env, step):
+def test_lessons_on_a_target_pay_one_and_mastering_it_ends_the_episode(env, step):
     lessons = lessons_to(0.95, 0.75, 0.08)
     rewards, _, ended = teach(env, step, learner(env, EASY), [EASY] * lessons)
     np.testing.assert_allclose(rewards[:-1], 1.0, atol=1e-3)
@@ -95,7 +95,7 @@ def test_the_episode_goes_on_until_every_target_is_mastered(env, step):
     assert rewards.max() <= 1
 
 
-def test_of_two_ways_to_the_targets_the_shorter_is_worth_more(env, step):
+def test_the_shorter_of_two_ways_to_the_targets_is_worth_more(env, step):
     """A step that is not needed, wherever it is put, costs return: here before, between and beside the lessons."""
     lessons = lessons_to(0.95, 0.75, 0.08)
     straight = [EASY] * lessons
@@ -106,7 +106,7 @@ def test_of_two_ways_to_the_targets_the_shorter_is_worth_more(env, step):
         assert rewards @ discount < best
 
 
-def test_the_costs_are_those_of_the_tutor_without_targets(env, step):
+def test_the_costs_match_the_tutor_without_targets(env, step):
     plain = make("tutor-15", K0=np.array([0.75] * 6 + [0.2] * 9))
     state, _ = plain.reset(jax.random.key(0))
     plan = [EASY] * 10 + [HARD] * 5

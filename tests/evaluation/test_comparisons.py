@@ -95,7 +95,7 @@ def test_a_value_that_is_not_finite_is_named() -> None:
         welch([1.0, 2.0], [math.nan, 1.0])
 
 
-def test_intervals_are_those_of_the_tests() -> None:
+def test_intervals_match_the_tests() -> None:
     other = [2.1, 2.6, 2.2, 2.4, 2.3, 2.2, 2.9, 2.0]
     for estimate, test in ((paired_estimate, paired), (welch_estimate, welch)):
         apart = estimate(VALUES, other)

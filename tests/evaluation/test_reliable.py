@@ -38,7 +38,7 @@ def test_the_interquartile_mean_is_the_trimmed_mean_of_all_scores(scores):
     assert interquartile_mean(scores) == pytest.approx(trim_mean(scores.ravel(), 0.25))
 
 
-def test_intervals_are_those_of_all_stratified_resamples():
+def test_intervals_match_all_stratified_resamples():
     scores = np.array([[0.1, 0.7], [0.4, 0.9], [0.2, 0.3]])  # 27 × 27 resamples
     spread = np.std([trim_mean(drawn.ravel(), 0.25) for drawn in every_resample(scores)])
     found = iqm(scores, resamples=MANY)
@@ -95,7 +95,7 @@ def test_profiles_are_shares_of_runs(scores):
 
 
 @given(SCORES, SCORES)
-def test_the_probability_of_improvement_is_that_of_mann_and_whitney(ours, theirs):
+def test_the_probability_of_improvement_matches_mann_and_whitney(ours, theirs):
     environments = min(ours.shape[1], theirs.shape[1])
     ours, theirs = ours[:, :environments], theirs[:, :environments]
     wins = [
@@ -104,7 +104,7 @@ def test_the_probability_of_improvement_is_that_of_mann_and_whitney(ours, theirs
     assert probability_of_improvement(ours, theirs, resamples=5).value == pytest.approx(np.mean(wins))
 
 
-def test_the_interval_of_the_probability_is_that_of_all_resamples_of_both():
+def test_the_interval_of_the_probability_matches_all_resamples_of_both():
     ours, theirs = np.array([[0.1], [0.5], [0.6]]), np.array([[0.2], [0.4], [0.7]])
     pairs = product(every_resample(ours), every_resample(theirs))
     low, high = quantiles([float((one > other.T).mean()) for one, other in pairs])

@@ -88,7 +88,7 @@ def by_recursion(policy, t=0, known=0):
 
 
 @pytest.mark.parametrize("support", SUPPORTS)
-def test_values_are_those_of_plain_recursion(finite, random_policy, support):
+def test_values_match_plain_recursion(finite, random_policy, support):
     case = finite("chain")
     policy = random_policy(case.model, 5, support)
     full = np.pad(policy, ((0, 0), (0, 7 - policy.shape[1])))
@@ -127,7 +127,7 @@ def play(case, policy, episodes):
 
 
 @pytest.mark.parametrize(("name", "support"), [("chain", "no-op"), ("random", "all")])
-def test_values_are_those_of_played_episodes(finite, random_policy, name, support):
+def test_values_match_played_episodes(finite, random_policy, name, support):
     case = finite(name)
     policy = random_policy(case.model, 3, support)
     mean, error = play(case, policy, episodes=4000)
@@ -201,7 +201,7 @@ def test_rhsi_takes_the_root_mean_square_over_costs(finite):
         (0.006, 0.0, 0.1, False),
     ],
 )
-def test_a_budget_is_met_within_the_tolerance_and_a_budget_of_0_within_the_slack(cost, budget, tolerance, met):
+def test_budgets_are_met_within_the_tolerance_and_zero_budgets_within_the_slack(cost, budget, tolerance, met):
     assert satisfies({"c": cost, "x": 9.0}, {"c": budget}, {"c": 0.005}, tolerance) is met
 
 

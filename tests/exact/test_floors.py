@@ -63,7 +63,7 @@ def model():
 
 
 @pytest.mark.parametrize("name", FLOORS)
-def test_the_most_that_can_be_reached_is_that_of_the_best_of_all_policies(model, name):
+def test_the_reachable_maximum_matches_the_best_of_all_policies(model, name):
     assert most(model, name) == pytest.approx(REACHED[name], abs=1e-7)
 
 
@@ -76,7 +76,7 @@ shares = st.none() | st.floats(0.05, 1.1)
     budget=st.none() | st.floats(0.2, 2.5),
     objective=st.sampled_from(["engagement", "learning"]),
 )
-def test_the_optimum_under_floors_is_that_of_the_best_mixture_of_all_policies(model, share, budget, objective):
+def test_the_optimum_under_floors_matches_the_best_mixture_of_all_policies(model, share, budget, objective):
     floors = {name: part * REACHED[name] for name, part in share.items() if part is not None}
     budgets = {} if budget is None else {"c4": budget}
     expected = best_mixture(budgets, floors, objective)

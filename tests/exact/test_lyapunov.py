@@ -15,7 +15,7 @@ def budgets_at(model, kappa):
 
 @pytest.mark.parametrize("kappa", [0.9, 0.6])
 @pytest.mark.parametrize("name", CASES)
-def test_every_policy_on_the_way_meets_the_budgets_and_none_is_worse_than_the_last(finite, name, kappa):
+def test_each_policy_meets_the_budgets_and_is_at_least_as_good_as_the_one_before(finite, name, kappa):
     model = finite(name).model
     budgets = budgets_at(model, kappa)
     optimum = solve(model, budgets)

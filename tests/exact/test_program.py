@@ -86,7 +86,7 @@ def test_the_gate_is_worth_its_reward_and_its_price_covers_the_gap(finite):
 
 
 @pytest.mark.parametrize("name", ["random", "small", "tiny", "chain"])
-def test_the_unconstrained_optimum_is_that_of_backward_induction(finite, name):
+def test_the_unconstrained_optimum_matches_backward_induction(finite, name):
     model = finite(name).model
     assert unconstrained(model).values.ret == pytest.approx(best(model, model.reward))
     assert solve(model, masked=False).values.ret == pytest.approx(best(model, model.reward, masked=False))

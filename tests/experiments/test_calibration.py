@@ -66,7 +66,7 @@ def keys_of(root):
     return {tuple(data) for data in np.asarray(jax.random.key_data(jax.numpy.concatenate(keys)))}
 
 
-def test_held_out_learners_are_none_of_those_that_judge():
+def test_held_out_learners_do_not_judge():
     for seed in (0, 1, 7):
         held_out, judging = keys_of(calibration_seed(seed)), keys_of(seed)
         assert len(held_out) == len(judging) == 30

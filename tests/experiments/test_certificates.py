@@ -100,7 +100,7 @@ def test_there_need_be_none(tmp_path):
     assert read_certificates(tmp_path) == []
 
 
-def test_those_of_earlier_versions_are_read(run):
+def test_earlier_versions_are_read(run):
     path = run / FOLDER / "tutor-15.mc-cpo.json"
     path.rename(run / "certificate.json")
     assert names(run) == ["certificate.json"]

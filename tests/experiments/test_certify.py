@@ -87,7 +87,7 @@ def test_more_confidence_asks_for_more():
     assert bounds == sorted(set(bounds))
 
 
-def test_no_choice_of_a_policy_or_a_number_of_episodes_tries_its_luck_again(monkeypatch):
+def test_a_certificate_covers_choosing_among_policies_and_episode_counts(monkeypatch):
     env = make("tutor-15-bkt", horizon=5)
     policies = always(0, 1, 2, env=env, budgets={"c2": 3.0, "c4": 9.0})
     whole = certify(policies, Terms(episodes=60))
@@ -132,7 +132,7 @@ def test_a_false_certificate_is_as_rare_as_it_says(truth):
     assert np.mean(wrong) <= 0.2
 
 
-def test_whoever_picks_the_method_that_passed_is_covered(truth):
+def test_picking_the_method_that_passed_is_covered(truth):
     """Eight methods at the edge of their budgets: with the error of one shared by none, one of them often passes."""
     budgets = dict(zip(ENV.cost_names, truth, strict=True))
     run = [replace(always(0, budgets=budgets), part=f"part {at}") for at in range(8)]
@@ -217,7 +217,7 @@ def test_a_floor_that_is_reached_passes_and_one_above_the_mean_never_does():
     assert "more episodes do not help" in shortfall(beyond)
 
 
-def test_too_few_episodes_fail_for_a_floor_and_the_number_that_is_named_suffices():
+def test_a_floor_fails_with_too_few_episodes_and_passes_with_the_number_named():
     gains = 0.08 * 0.8 * 0.92 ** np.arange(5)
     policies = always(0, floors={"learning-total": 0.95 * float(gains.sum())})
     few = certify(policies, Terms(episodes=20))

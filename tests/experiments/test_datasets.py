@@ -87,7 +87,7 @@ def test_a_table_from_logs(name, made, monkeypatch):
     assert any("digit for digit" in note for note in results["notes"]) is (name == "xes3g5m")
 
 
-def test_the_environment_of_a_table_is_that_of_its_recipe(made):
+def test_the_environment_of_a_table_matches_its_recipe(made):
     junyi = DATASETS["junyi"](made / "junyi2020", 0).prepared  # the release's own folder will do
     assert str(junyi.graph.derived).startswith("derived by junyi-2020")
     assert len(junyi.tutor.curriculum) == 30
@@ -113,7 +113,7 @@ def test_assistments_has_a_graph_learnt_from_its_responses(made):
     assert any("nobody has stated it" in note for note in found.notes)
 
 
-def test_the_retained_rows_are_those_of_the_episodes(made):
+def test_the_retained_rows_match_the_episodes(made):
     found = DATASETS["xes3g5m"](made, 0)
     chosen = found.logs.table.filter(retained(found))
     assert 0 < chosen.height == found.prepared.episodes.height < found.logs.table.height
@@ -134,7 +134,7 @@ def test_a_folder_without_the_files_is_refused(name, lacking, tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"budgets": {"c4": 1.0}}, {"parameters": {"horizon": 3}}, {"episodes": 100}])
-def test_what_a_table_from_logs_does_not_take_is_refused_before_it_is_read(options, tmp_path):
+def test_a_table_from_logs_refuses_wrong_options_before_reading(options, tmp_path):
     with pytest.raises(InputError):
         data.produce("junyi", tmp_path / "nowhere", Options(**options), Session())
     with pytest.raises(InputError):

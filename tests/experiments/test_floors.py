@@ -33,7 +33,7 @@ from mccpo.experiments.saved_policies import read_policies, write_policies
         ("engagement=9e-1", Floor("engagement", 0.9)),
     ],
 )
-def test_a_number_up_to_one_is_a_share_and_a_larger_one_an_amount(text, floor):
+def test_numbers_up_to_one_are_shares_and_larger_ones_amounts(text, floor):
     assert parse_floor(text) == floor
     assert parse_floor(str(floor)) == floor
 
@@ -66,7 +66,7 @@ def test_nonsense_is_refused_in_one_line(text, what):
 
 
 @given(st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=30))
-def test_whatever_is_said_is_a_floor_or_refused_in_one_line(text):
+def test_every_text_is_a_floor_or_refused_in_one_line(text):
     told = ""
     try:
         assert parse_floor(text).name in FLOORS
@@ -84,7 +84,7 @@ def test_a_floor_is_told_as_it_is_asked_for(name, number, relative):
     assert parse_floor(str(Floor(name, number, relative))) == Floor(name, number, relative)
 
 
-def test_a_share_is_of_what_can_be_reached_and_an_amount_of_nothing():
+def test_a_share_refers_to_what_can_be_reached_and_an_amount_stands_alone():
     assert Floor("learning", 0.8).amount({"learning": 2.0}) == pytest.approx(1.6)
     assert Floor("mastered", 6.0, relative=False).amount({"mastered": 2.0}) == 6.0
 
@@ -217,7 +217,7 @@ def tutor():
     return pose(make("tutor-15", horizon=HORIZON, K0=0.62, eta=0.2), PLAN, floors=floors)
 
 
-def test_what_can_be_reached_is_no_less_than_what_any_anchor_reaches(tutor):
+def test_the_reachable_maximum_is_at_least_that_of_every_anchor(tutor):
     assert tutor.reach["engagement"] == tutor.anchor.ret
     for name in ("learning", "mastered"):
         assert tutor.reach[name] >= tutor.anchor.reached(name)

@@ -208,7 +208,7 @@ def test_floors_are_to_hold_on_average_over_the_platforms_of_a_prior() -> None:
     assert made.tutor.ensemble == made.others.ensemble == again.ensemble == ONE_MODEL  # not on each platform
 
 
-def test_a_better_rule_takes_the_policys_place_only_where_a_service_can_follow_it() -> None:
+def test_a_better_rule_replaces_the_policy_only_if_a_service_can_run_it() -> None:
     def row(ret: float, met: float = 1.0, unready: float = 0.01) -> dict[str, Summary]:
         named = {"return": ret, "satisfaction_strict": met, "true_violation_rate": unready}
         return {name: summarise([value]) for name, value in named.items()}

@@ -376,7 +376,7 @@ class TestRefusals:
         with pytest.raises(InputError, match=f"{choice} is 0"):
             PrepareOptions(**{choice: 0})
 
-    def test_a_gate_that_is_none(self):
+    def test_an_invalid_gate_is_refused(self):
         with pytest.raises(InputError, match="theta"):
             PrepareOptions(theta=1.5)
 
@@ -406,7 +406,7 @@ class TestRefusals:
         assert prepare(table, CHAIN, PrepareOptions(minimum=6, restarts=1, horizon=5)).tutor.horizon == 5
 
 
-def test_other_people_of_the_same_kind_judge_too_and_training_can_draw_from_resamples(table, found):
+def test_held_out_people_judge_too_and_training_can_draw_from_resamples(table, found):
     assert found.tutor.population is None
     assert found.others.population.members == 1
     np.testing.assert_array_equal(found.others.K0, found.tutor.K0)  # the tutor believes what it believed

@@ -89,7 +89,7 @@ def test_nobody_is_judged_by_a_model_that_was_fitted_to_them():
     assert not np.allclose(before.said[others], after.said[others])
 
 
-def test_of_few_learners_nothing_is_contradicted():
+def test_few_learners_contradict_nothing():
     few = logs()
     few = few.where(few.learner < 12)
     doubt, found = calibrate(few, GRAPH, np.zeros(2), CONFIDENCE, SETTINGS)

@@ -51,7 +51,7 @@ class TestGraph:
         learnt = RawGraph(lone.rows, "logs", Derivation("responses", "logs"))
         assert refused(checks.refuse_no_edges, learnt).endswith("; give a graph with --graph, or logs of more learners")
 
-    def test_a_graph_of_which_few_concepts_have_events_is_refused(self):
+    def test_a_graph_with_events_for_few_concepts_is_refused(self):
         curriculum = Curriculum.from_raw(chain([f"c{at}" for at in range(40)]))
         line = refused(checks.refuse_other_graph, events(["c1", "c2", "c3"]), curriculum, "g.csv", renamed=False)
         assert line == (
@@ -88,7 +88,7 @@ class TestGraph:
             "what the logs teach"
         )
 
-    def test_bare_numbers_of_which_the_logs_have_many_more(self):
+    def test_logs_have_many_more_numbers_than_the_graph(self):
         many = [str(at) for at in range(30)]
         (line,) = self.warnings(many, chain(many[:10]), retained=many[:10])
         assert line == (
@@ -116,7 +116,7 @@ class TestGraph:
 
 
 class TestEnvironment:
-    def test_one_that_makes_sense_brings_no_warning(self):
+    def test_a_sensible_value_brings_no_warning(self):
         assert [*checks.environment_warnings(40, OPEN, GOOD, 0.99)] == []
 
     def test_few_learners(self):

@@ -124,7 +124,7 @@ class TestModel:
         with pytest.raises(InputError, match="a recurrent network takes 100 learners, and there are 40"):
             choose_model("recurrent", answers(), SETTINGS)
 
-    def test_the_best_is_that_of_the_lowest_log_loss(self, monkeypatch):
+    def test_the_best_has_the_lowest_log_loss(self, monkeypatch):
         said = {"BKT": 0.6, "PFA": 0.5, "BestLR": 0.55}
         monkeypatch.setattr(
             training_learners, "held_out", lambda model, *_: HeldOut(said[type(model).__name__], 0.7, 0.7)
@@ -147,7 +147,7 @@ class TestJudgesOfARun:
         (run / "results.json").write_text(dump_json({"table": str(tmp_path / "mine")}))
         return run
 
-    def test_they_are_those_of_its_folder_that_were_not_refused(self, run, tmp_path):
+    def test_they_are_the_folders_members_that_were_not_refused(self, run, tmp_path):
         folder = tmp_path / "mine"
         folder.mkdir()
         for name in ("tutor.json", "judge.json", "judge-others.json"):
@@ -164,7 +164,7 @@ class TestJudgesOfARun:
         assert not found.files
         assert "is not here: nobody but its own learners judges" in found.notes[0]
 
-    def test_a_folder_in_another_place_than_the_current_one_is_said_to_be_missing(self, run):
+    def test_a_missing_folder_elsewhere_is_reported_as_missing(self, run):
         (run / "results.json").write_text(dump_json({"table": "mine"}))
         assert judges_of(run, "mine").notes[0].startswith("mine, where the run was trained, is not here")
 

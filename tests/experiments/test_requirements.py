@@ -67,7 +67,7 @@ def test_a_sentence_is_read_as_it_is_meant(text, rule):
         "boredom of at most 0.1 a step on average",
     ],
 )
-def test_what_is_not_understood_is_refused_with_what_would_be(text):
+def test_an_unknown_value_is_refused_with_the_valid_ones(text):
     with pytest.raises(InputError) as caught:
         parse(text)
     assert f"the rule '{text}' is not understood" in caught.value.what
@@ -120,12 +120,12 @@ def test_the_budgets_of_the_profile():
     assert parse(rules.FORMS[5]).budget(Tutor(), ANCHOR) == ("c4", pytest.approx(0.7 * 27.87))
 
 
-def test_the_demands_that_count_are_those_of_the_activities():
+def test_the_demands_that_count_match_the_activities():
     env = Tutor(activities=["practice", Activity("drill", demand=0.97)])  # the concept of demand 0.5 at 0.485
     assert parse(rules.FORMS[3]).budget(env)[1] == pytest.approx(0.2 * 0.015 * env.discounted_horizon)
 
 
-def test_of_two_rules_on_a_cost_the_tighter_holds_and_the_other_says_so():
+def test_the_tighter_of_two_rules_on_a_cost_wins_and_the_other_says_so():
     loose, tight, other = rules.FORMS[0], rules.FORMS[2], rules.FORMS[5]
     found = translate([loose, tight, other], Tutor(), ANCHOR)
     assert found.budgets == dict(parse(text).budget(Tutor(), ANCHOR) for text in (tight, other))
@@ -155,7 +155,7 @@ def test_rules_that_say_the_same_both_hold():
     assert not any("tighter" in line for line in translate(rules.FORMS[:2], Tutor(), None).explanations)
 
 
-def test_where_lessons_are_priced_by_what_is_expected_of_them_the_rule_says_so():
+def test_the_rule_says_that_it_prices_lessons_by_their_expected_gain():
     rule = parse(rules.FORMS[0])
     assert "a step's gain falls short" in rule.explain(make("tutor-15-bkt", costs_on="realised"))
     assert "a step's expected gain falls short" in rule.explain(make("tutor-15-bkt"))

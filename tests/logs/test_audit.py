@@ -233,7 +233,7 @@ def test_months_and_hours_are_local() -> None:
     assert [level.label for level in hour.levels] == ["04"]
 
 
-def test_a_clock_that_starts_with_the_data_has_months_of_30_days_and_no_hours() -> None:
+def test_a_relative_clock_has_months_of_30_days_and_no_hours() -> None:
     frame = some().with_columns(time=pl.from_epoch(pl.int_range(pl.len()) * 86_400, "s").cast(pl.Datetime("ms")))
     found = audit(frame)
     month = found.breakdown("month")

@@ -27,7 +27,7 @@ def test_one_event_a_learner_is_the_interval_of_wilson() -> None:
     assert found.high == pytest.approx((centre + half) / (1 + t * t / size))
 
 
-def test_the_interval_is_that_of_a_bootstrap_over_learners() -> None:
+def test_the_interval_matches_a_bootstrap_over_learners() -> None:
     rng = np.random.default_rng(1)
     d, n = drawn(rng, 400, 0.3)
     found = rate_of(d, n)
@@ -81,7 +81,7 @@ def test_intervals_of_0_and_1_widen_with_fewer_learners(everything: bool) -> Non
     assert (found.low, found.high) == pytest.approx((1 - bound, 1) if everything else (0, bound))
 
 
-def test_one_learner_has_no_interval_and_none_no_rate() -> None:
+def test_one_learner_gives_no_interval_and_no_learner_gives_no_rate() -> None:
     assert rate_of(np.array([3]), np.array([4])) == Rate(3, 4, 1, 0.75, None, None)
     assert rate_of(np.array([0, 0]), np.array([0, 0])) == Rate(0, 0, 0, None, None, None)
     assert compare(Rate(3, 4, 1, 0.75, None, None), Rate(3, 9, 3, 0.3, 0.1, 0.9)) is None

@@ -24,7 +24,7 @@ def some_keys(draw: st.DrawFn) -> list[NDArray[np.int64]]:
 
 
 @given(some_keys())
-def test_the_order_is_that_of_the_keys_in_turn(keys: list[NDArray[np.int64]]) -> None:
+def test_the_order_matches_the_keys_in_turn(keys: list[NDArray[np.int64]]) -> None:
     order, tied = argsort(keys)
     expected = np.lexsort(keys[::-1])
     np.testing.assert_array_equal(order, expected)

@@ -229,7 +229,7 @@ CELL = st.sampled_from(["", "1", "x", "0", "NA", "inf", "-1", '"', "a b", "ä", 
 
 @settings(max_examples=40)
 @given(st.lists(st.lists(CELL, min_size=1, max_size=6), min_size=1, max_size=12))
-def test_whatever_the_rows_hold_none_is_lost_or_the_file_is_refused(table: list[list[str]]) -> None:
+def test_every_row_is_accounted_for_or_the_file_is_refused(table: list[list[str]]) -> None:
     text = "learner,correct,time,seconds\n" + "".join(",".join(row) + "\n" for row in table)
     with suppress(InputError):
         account = _read_text(text, most_rejected=1.0).account
@@ -275,7 +275,7 @@ def test_rows_of_one_event_that_answer_differently_are_two_events(tmp_path: Path
 
 
 @pytest.mark.parametrize(("cell", "concept"), [("a~~", "a"), ("~~a", "a"), ("~~", None), ("b~~~~a", "a~~b")])
-def test_a_concept_without_a_name_is_none(cell: str, concept: str | None, tmp_path: Path) -> None:
+def test_a_concept_without_a_name_counts_as_missing(cell: str, concept: str | None, tmp_path: Path) -> None:
     logs = read(tmp_path, f"learner,concept,correct\nana,{cell},1\nbob,,0\n")
     assert logs.table["concept"].to_list() == [concept, None]
 

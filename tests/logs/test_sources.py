@@ -491,7 +491,7 @@ def test_question_level_sequences_give_the_same_events_as_concept_level_ones(tmp
     assert load(tmp_path / "que", "xes3g5m").table.equals(load(example.path, "xes3g5m").table)
 
 
-def test_a_sequence_file_alone_is_read_and_keeps_ids_where_names_are_not_at_hand(tmp_path: Path) -> None:
+def test_a_sequence_file_without_names_is_read_with_ids(tmp_path: Path) -> None:
     example = xes3g5m(tmp_path)
     (tmp_path / "metadata/kc_routes_map.json").unlink()
     logs = load(example.path / "kc_level/test.csv", "xes3g5m")
@@ -569,7 +569,7 @@ def test_the_kdd_cup_s_variant_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_of_transactions_the_first_attempt_at_a_step_is_the_event(tmp_path: Path) -> None:
+def test_the_first_attempt_at_a_step_is_the_event(tmp_path: Path) -> None:
     header = (
         "Row\tTransaction Id\tAnon Student Id\tTime\tDuration (sec)\tProblem Name\tProblem View\tStep Name\t"
         "Attempt At Step\tOutcome\tKC (A)\tKC Category (A)\tKC (A)\tKC Category (A)\n"
@@ -669,7 +669,7 @@ def test_exports_may_overlap(tmp_path: Path) -> None:
     assert (account.duplicates, account.skips) == (1, {"no outcome": 1})
 
 
-def test_decisions_of_which_none_was_answered_are_refused(tmp_path: Path) -> None:
+def test_decisions_without_any_answer_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "decisions.ndjson", json.dumps(decision(**UNANSWERED)))
     with pytest.raises(InputError, match=r"holds no answers, only no outcome \(1\)"):
         load(path, "decisions")
@@ -733,7 +733,7 @@ def test_times_of_a_table_are_numbers_or_written_out(told: str, time: datetime, 
     assert load(path, "table").table["time"].to_list() == [time]
 
 
-def test_columns_of_canonical_names_need_no_map_and_a_parquet_file_none_of_text(tmp_path: Path) -> None:
+def test_canonical_columns_need_no_map_in_csv_or_parquet(tmp_path: Path) -> None:
     frame = pl.DataFrame({"learner": [2, 1], "correct": [True, False], "time": [at(2020, 1, 2), at(2020, 1, 1)]})
     frame.write_parquet(tmp_path / "a.parquet")
     logs = load(tmp_path / "a.parquet", "table")
@@ -785,7 +785,7 @@ def test_a_quote_within_a_step_s_name_is_a_letter_like_others(tmp_path: Path) ->
     assert logs.table["item"].to_list() == ['w01 / the 5" side, left'] * 2
 
 
-def test_empty_names_of_components_are_none(tmp_path: Path) -> None:
+def test_empty_component_names_count_as_missing(tmp_path: Path) -> None:
     path = datashop(tmp_path).path
     text = gzip.decompress(path.read_bytes()).decode().replace("tone2~~tone1", "~~tone1")
     logs = load(write(tmp_path / "steps.txt", text), "datashop")
@@ -811,7 +811,7 @@ def test_a_question_answered_again_at_once_is_not_one_that_goes_on(tmp_path: Pat
     assert (logs.account.merged, logs.account.duplicates) == (1, 0)
 
 
-def test_without_a_mark_a_question_goes_on_with_another_concept_and_the_same_answer(tmp_path: Path) -> None:
+def test_unmarked_rows_with_another_concept_and_the_same_answer_continue_a_question(tmp_path: Path) -> None:
     path = sequences(tmp_path / "a.csv", "7,7,7,7", "1,2,2,1", "1,1,1,0", timestamps="9,9,9,9")
     logs = load(path, "xes3g5m")
     assert logs.table.select("concept", "correct").rows() == [("1~~2", True), ("2", True), ("1", False)]

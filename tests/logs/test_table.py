@@ -27,7 +27,7 @@ def test_names_have_the_same_codes_in_whatever_order_they_are_met(names: list[st
 
 
 @given(NAMES, st.integers(0, 30))
-def test_codes_of_a_part_are_those_of_its_names_alone(names: list[str | None], most: int) -> None:
+def test_codes_of_a_part_match_its_names_alone(names: list[str | None], most: int) -> None:
     whole = encode(pl.Series(names, dtype=pl.String))
     assert encode(whole.head(most)).equals(encode(pl.Series(names[:most], dtype=pl.String)))
 

@@ -36,7 +36,7 @@ def of_concept(responses, concept, pause=None):
 
 
 @pytest.mark.parametrize("forgetting", [False, True])
-def test_one_step_is_that_of_all_hidden_paths(make, plain_step, draw, forgetting):
+def test_one_step_matches_all_hidden_paths(make, plain_step, draw, forgetting):
     rows = some_rows(draw, longest=3)
     responses = make(rows, np.cumsum(draw.uniform(0, 2, len(rows))))
     pause = 3.0 if forgetting else None

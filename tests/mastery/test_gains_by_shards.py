@@ -37,7 +37,7 @@ def test_shards_are_whole_learners_and_all_rows(table, count, monkeypatch):
     assert sum(map(len, learners)) == len(set.union(*learners))
 
 
-def test_gains_of_shards_are_those_of_the_whole(table, tmp_path, monkeypatch):
+def test_gains_of_shards_match_the_whole(table, tmp_path, monkeypatch):
     monkeypatch.setattr(moving_average, "_CHUNK", 50)
     settings, models = FitSettings(restarts=1), ["ema", "bkt"]
     whole = gains_by_model(table, models, settings)

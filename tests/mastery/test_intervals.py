@@ -29,7 +29,7 @@ def test_a_resample_measures_what_its_events_written_out_measure(events):
         assert mean == pytest.approx(said[rows].mean())
 
 
-def test_a_learner_who_says_the_same_thing_often_does_not_narrow_the_interval(draw):
+def test_repeated_answers_of_a_learner_do_not_narrow_the_interval(draw):
     """The interval of a mean over 60 learners is that of 60 numbers, however often each is there."""
     value = draw.normal(size=60)
     narrow, wide = (

@@ -54,7 +54,7 @@ def test_methods_with_the_same_parameters_have_the_same_episodes():
     assert len(np.unique(found.ret[0].round(4))) > SEEDS * EPISODES / 2  # they are not all alike
 
 
-def test_so_have_policies_that_are_judged_apart():
+def test_policies_judged_apart_have_it_too():
     """Another method beside it, and more seeds after it, change nothing."""
     parameters = of_seeds(SEEDS)
     alone = judged(parameters[None, :2])
@@ -96,7 +96,7 @@ def test_blocks_of_rules_and_networks_are_the_same(monkeypatch):
 
 
 @pytest.mark.parametrize("few", [3, 4, 9])
-def test_the_first_of_many_episodes_of_a_rule_are_those_of_few(monkeypatch, few):
+def test_the_first_of_many_episodes_of_a_rule_match_few(monkeypatch, few):
     monkeypatch.setattr(policy_set, "BLOCK", 4)
     many, fewer = (played(RandomReady(), 1, episodes=episodes) for episodes in (11, few))
     for one, other in zip(jax.tree.leaves(many), jax.tree.leaves(fewer), strict=True):
@@ -153,7 +153,7 @@ def first_states(env, actor):
     return np.asarray(seen[0])
 
 
-def test_first_states_are_those_of_the_seed_whoever_teaches():
+def test_first_states_depend_on_the_seed_alone():
     """Where every learner comes with a curriculum of its own, tutors that differ are given the same ones."""
     env = make("random-curricula")
     network = network_of(env)
@@ -164,7 +164,7 @@ def test_first_states_are_those_of_the_seed_whoever_teaches():
 
 
 @pytest.mark.parametrize("name", ["random-curricula", "tutor-15-goal"])
-def test_so_they_are_for_one_that_is_told_kappa(name):
+def test_first_states_are_the_same_for_a_policy_that_is_told_kappa(name):
     env = make(name)
     plain, told = (first_states(world, RandomReady()) for world in (env, at_kappa(env, 0.7)))
     np.testing.assert_array_equal(plain, told[:-1])

@@ -152,7 +152,7 @@ def test_the_trajectories_are_all_there_are(case):
 
 
 @pytest.mark.parametrize("which", ["zero", "random"])
-def test_the_weighted_gradient_is_that_of_the_learnt_policy(case, which):
+def test_the_weighted_gradient_matches_the_learnt_policy(case, which):
     found = case.expected(case.episodes(), baselines(case)[which])
     np.testing.assert_allclose(found.gradient, case.lagrangian_gradient(), atol=1e-12)
 
@@ -176,7 +176,7 @@ def test_no_correction_is_biased(case):
     assert np.abs(found.totals - case.expected(episodes, baselines(case)["zero"]).totals).max() > 0.01
 
 
-def test_weighted_totals_and_visits_are_those_of_the_learnt_policy(case):
+def test_weighted_totals_and_visits_match_the_learnt_policy(case):
     model = enumerate_model(case.env)
     policy = case.policy[model.index]
     values = evaluate(model, policy)
@@ -186,7 +186,7 @@ def test_weighted_totals_and_visits_are_those_of_the_learnt_policy(case):
     np.testing.assert_allclose(found.occupancy[model.index], visits, atol=1e-6)
 
 
-def test_the_entropy_gradient_is_that_of_the_learnt_policy_in_the_states_it_visits(case):
+def test_the_entropy_gradient_matches_the_learnt_policys_own_states(case):
     model = enumerate_model(case.env)
     visits = np.zeros(case.env.num_states)
     visits[model.index] = occupancy(model, np.pad(case.policy[model.index], ((0, 0), (0, 1))), model.gamma).sum(axis=1)

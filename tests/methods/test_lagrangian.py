@@ -79,7 +79,7 @@ def test_a_unit_of_the_rule_is_a_reward_of_one_in_every_step():
     np.testing.assert_allclose((far.value * limit)[np.array([0, 2])], 20 * ENV.discounted_horizon, rtol=1e-4)
 
 
-def test_episodes_that_differ_much_move_no_price_at_once_but_count_all_the_same():
+def test_noisy_episodes_move_no_price_at_once_but_still_count():
     """Eight episodes cost 10 % too much on average: less than two standard errors where they differ, else more."""
     rule = MultiplierRule(proportional=3.0, memory=0.5, cap=20.0, doubt=2.0)
     settings = PPOSettings(step_size=0.0, tighten=0.0, aside=0.0, rule=rule)

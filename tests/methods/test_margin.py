@@ -33,7 +33,7 @@ def rollout(totals):
 COSTS = np.random.default_rng(5).normal([0.5, 12.0, 20.0], [0.05, 1.0, 2.0], (9, 3))
 
 
-def test_the_error_is_that_of_the_difference_of_two_means():
+def test_the_error_matches_the_difference_of_two_means():
     drawn = jax.random.normal(jax.random.key(0), (2000, 350)) * 3.0
     difference = np.asarray(drawn[:, :100].mean(axis=1) - drawn[:, 100:].mean(axis=1))
     assert difference.std() == pytest.approx(float(error_of(jnp.asarray(3.0), 100, 250)), rel=0.05)

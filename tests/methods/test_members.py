@@ -49,7 +49,7 @@ def rollout_of(apart, **how):
     return blank._replace(ended=np.ones((1, len(member)), bool), totals=totals, member=member[None])
 
 
-def test_of_one_member_the_mean_and_its_error_stay_as_they_were():
+def test_a_single_member_keeps_its_mean_and_error():
     seen = episodes_of([0.0])
     found = standing(seen._replace(member=None), ONE_MODEL, EVALUATION_EPISODES)
     np.testing.assert_array_equal(found.J_c, seen.costs.mean(axis=1))
@@ -72,7 +72,7 @@ def test_members_that_differ_are_told_by_their_own_episodes():
     np.testing.assert_allclose(found.J_c[:, 2], 9 + apart, atol=0.3)
 
 
-def test_a_policy_that_one_member_does_not_meet_the_budgets_with_is_not_taken():
+def test_a_policy_that_breaks_budgets_for_one_member_is_not_taken():
     plain = method_arrays(method_spec("mc-cpo"), ENV)
 
     def score(apart, members):

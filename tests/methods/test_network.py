@@ -15,7 +15,7 @@ def fresh():
     return NETWORK.init(jax.random.key(3))
 
 
-def test_weights_start_with_the_variance_that_keeps_a_signals_size_and_biases_at_zero(fresh):
+def test_initial_weights_keep_the_size_of_signals_and_biases_are_zero(fresh):
     w1, b1, w2, b2, w3, b3 = (np.asarray(part) for part in NETWORK.unpack(fresh))
     assert fresh.shape == (NETWORK.size,)
     assert fresh.dtype == jnp.float32
@@ -41,7 +41,7 @@ def test_another_key_gives_another_network(fresh):
     assert (np.asarray(fresh) != np.asarray(NETWORK.init(jax.random.key(4)))).mean() > 0.5
 
 
-def test_adam_is_that_of_plain_numpy():
+def test_adam_matches_plain_numpy():
     rng = np.random.default_rng(1)
     ours = plain = rng.normal(size=6)
     mean = square = jnp.zeros(6)

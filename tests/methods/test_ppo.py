@@ -67,7 +67,7 @@ def rollout_numbers(seed=0, time=12, signals=3, batch=4):
 
 
 @pytest.mark.parametrize(("gamma", "gae"), [(0.99, 0.95), (0.9, 0.0), (1.0, 1.0)])
-def test_advantages_are_those_of_a_plain_double_loop(gamma, gae):
+def test_advantages_match_a_plain_double_loop(gamma, gae):
     numbers = rollout_numbers()
     found = appraised(*numbers, gamma, gae)
     np.testing.assert_allclose(found, plain_advantages(*numbers, gamma, gae), rtol=1e-4, atol=1e-5)
@@ -254,7 +254,7 @@ def plain_log_prob(parameters, features, mask, action):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_gradient_is_that_of_finite_differences(seed):
+def test_the_gradient_matches_finite_differences(seed):
     with jax.enable_x64(True):
         parameters, batch = batch_of(seed)
         assert parameters.dtype == jnp.float64
@@ -387,7 +387,7 @@ def test_what_an_episode_has_spent_is_not_weighted():
 # Large minibatches.
 
 
-def test_gradient_of_a_minibatch_in_parts_is_that_of_the_whole(monkeypatch):
+def test_gradient_of_a_minibatch_in_parts_matches_the_whole(monkeypatch):
     network = shared_network_of(ENV)
     parameters = network.init(jax.random.key(0))
     draw, rows = np.random.default_rng(0), (4, 8)

@@ -57,7 +57,7 @@ def test_parts_of_a_numpy_vector_are_views():
 
 
 @pytest.mark.parametrize("name", ["tutor-15", "tutor-15-activities", "tutor-15-goal", "random-curricula"])
-def test_layout_is_that_of_the_environment(name):
+def test_layout_matches_the_environment(name):
     env = make(name)
     assert env.num_features == env.layout.size
     assert len(env.layout.parts) == 5 + len(env.case_names)

@@ -37,7 +37,7 @@ def test_flat_vector_holds_every_weight_once():
     np.testing.assert_array_equal(jnp.concatenate([part.ravel() for part in parts]), np.arange(NETWORK.size))
 
 
-def test_forward_pass_is_that_of_plain_numpy():
+def test_forward_pass_matches_plain_numpy():
     rng = np.random.default_rng(0)
     parameters = rng.normal(size=NETWORK.size).astype(np.float32)
     features = rng.uniform(size=(7, 20)).astype(np.float32)

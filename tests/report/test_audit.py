@@ -68,7 +68,7 @@ def test_groups_named_by_numbers_are_in_their_order() -> None:
     assert shown == [str(grade) for grade in range(1, 12)]
 
 
-def test_of_many_concepts_the_ends_are_shown_and_rare_ones_are_not_ranked() -> None:
+def test_many_concepts_show_the_ends_and_do_not_rank_rare_ones() -> None:
     many = found(200, concepts=40)
     page = render_audit(many, SUBJECT)
     assert "The highest rates" in page
@@ -136,7 +136,7 @@ def test_the_threshold_at_which_a_model_has_the_platforms_rate() -> None:
     assert told in sentences.moved(made)
 
 
-def test_of_many_groups_those_with_most_learners_are_shown() -> None:
+def test_many_groups_show_those_with_most_learners() -> None:
     one = found(90, group_grade=[f"class {at}" for at in np.repeat(np.minimum(np.arange(90) // 2, 40), 30)])
     page = render_audit(one, SUBJECT)
     shown = re.findall(r'<th scope="row">(class \d+)</th>', page[page.index("<h3>Grade</h3>") :])

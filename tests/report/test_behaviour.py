@@ -51,7 +51,7 @@ def lightness(colour: str) -> float:
     return float(0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short)
 
 
-def test_every_cell_has_the_shade_of_its_mastery_the_first_concept_at_the_bottom() -> None:
+def test_cells_are_shaded_by_mastery_with_the_first_concept_at_the_bottom() -> None:
     raw = made_up()
     svg = ElementTree.fromstring(drawn(mine=raw).panels[0].svg)
     shades = np.full((CONCEPTS, STEPS), np.nan)
@@ -81,7 +81,7 @@ def test_the_veil_covers_what_is_not_ready_and_nothing_else() -> None:
     np.testing.assert_array_equal(covered, 1.0 - np.array(raw["ready"]).T[::-1])
 
 
-def test_a_bar_is_as_thick_as_the_share_of_episodes_in_which_the_concept_is_taught() -> None:
+def test_bars_are_as_thick_as_the_share_of_episodes_that_teach_the_concept() -> None:
     raw = made_up(2)
     svg = ElementTree.fromstring(drawn(mine=raw).panels[0].svg)
     bars = next(path for path in svg.findall("path") if path.get("transform"))

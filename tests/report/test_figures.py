@@ -83,7 +83,7 @@ def test_methods_of_one_sweep_share_a_colour_and_nothing_else() -> None:
     assert len({(one.colour, one.dashes, one.marker) for one in strokes}) == len(methods)
 
 
-def test_each_setting_has_figures_of_its_own_and_all_but_the_first_are_folded(
+def test_each_setting_has_its_own_figures_and_only_the_first_is_open(
     two_levels: tuple[dict[str, Any], dict[str, Curves]],
 ) -> None:
     raw, curves = two_levels
@@ -168,7 +168,7 @@ def test_a_multiplier_of_zero_is_shown(
     assert titles == ["J(c3)"]
 
 
-def test_under_noise_the_return_is_relative_to_none_and_violations_are_the_true_ones() -> None:
+def test_noise_shows_the_change_of_return_and_true_violations() -> None:
     rows = [{"return": 40.0, "true_violation_rate": 0.0, "prerequisite_violation_rate": 0.5}, {"return": 39.0}, {}]
     levels = tuple(NoiseLevel(level, {"mc-cpo": row}) for level, row in zip((0.0, 0.1, 0.2), rows, strict=True))
     change, unsafe, met = robustness._views(levels)

@@ -35,7 +35,7 @@ def test_the_finding_without_optimum_or_our_method() -> None:
     assert "where the exact optimum is 0" in finding(Results.parse(zero))
 
 
-def test_the_finding_is_about_what_was_trained_and_not_about_a_rule_beside_it() -> None:
+def test_the_finding_is_about_trained_methods_and_not_about_rules() -> None:
     rows = {"unconstrained": {"return": cell(1.0)}, "pretrained": {"return": cell(2.0)}, "zpdes": {"return": cell(3.0)}}
     assert finding(Results.parse({"table": "t", "rows": rows})).startswith("Pretrained returns 2")
     del rows["pretrained"]

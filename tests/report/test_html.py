@@ -278,7 +278,7 @@ def test_a_certificate_that_passes_says_so(tutor: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_of_many_settings_only_the_first_is_open(tutor: dict[str, Any]) -> None:
+def test_many_settings_open_only_the_first(tutor: dict[str, Any]) -> None:
     few = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(4)}}
     many = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
     folded = "<details><summary>σ=1</summary>"

@@ -35,7 +35,7 @@ def test_it_fits_on_a_few_screens():
 
 
 @pytest.mark.parametrize(("label", "published"), ROWS.items())
-def test_every_number_of_the_table_is_that_of_the_demo(label, published):
+def test_every_number_of_the_table_matches_the_demo(label, published):
     name, method = published
     (setting,) = read_published(ROOT / "docs/demo")[name].settings.values()
     row = setting.rows[method]

@@ -81,7 +81,7 @@ def test_calibrated_gates_are_rows_of_their_part(tutor: dict[str, Any]) -> None:
     assert "sigma 0.2 0.01 shut ✗ 0.2/70 1.2 30.00 −20 10 1.25/1.50 50/0" in lines
 
 
-def test_of_many_settings_the_first_are_printed(tutor: dict[str, Any]) -> None:
+def test_many_settings_print_the_first(tutor: dict[str, Any]) -> None:
     raw = {"table": "t", "settings": {f"σ={level}": {"rows": tutor["rows"]} for level in range(6)}}
     text = printed(raw)
     assert "σ=3" in text

@@ -78,7 +78,7 @@ def test_strata_of_ability_tell_prerequisites_from_mere_difficulty():
     assert found.edges.right >= 5
 
 
-def test_statistics_of_a_pair_are_those_of_its_table():
+def test_statistics_of_a_pair_match_its_table():
     scores = learners(count=200)
     pairs = pair_statistics(scores, LearnChoices(min_learners=10))
     dense = np.full((200, 8), np.nan)

@@ -30,7 +30,7 @@ def rule(method, gain, ret, **where):
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=6), st.floats(-6, 10))
-def test_the_best_mixture_is_that_of_a_linear_program(tutors, least):
+def test_the_best_mixture_matches_a_linear_program(tutors, least):
     """The most return of a mixture whose mean ΔK is at least so much."""
     gain, ret = (np.array(axis) for axis in zip(*tutors, strict=True))
     assume(least <= gain.max())

@@ -82,14 +82,14 @@ def follow(problem, rule, protocol):
     ("by", "status", "why"),
     [(1.0, "done", ""), (np.nan, "diverged", "not made of finite numbers"), (3.0, "crashed", "do not sum to 1")],
 )
-def test_a_rule_whose_chances_are_none_has_failed(gate, small, rule, by, status, why):
+def test_a_rule_without_valid_chances_has_failed(gate, small, rule, by, status, why):
     found = follow(gate, lambda: rule(by=by), small)
     assert found.status == status
     assert why in found.why
     assert {row.status for row in rows_of(gate, found, small)} == {status}
 
 
-def test_so_has_one_that_is_judged_by_episodes(tutor, small):
+def test_a_policy_judged_by_episodes_has_it_too(tutor, small):
     found = [follow(tutor, lambda by=by: Scaled(by=by), small).status for by in (1.0, np.nan, -1.0)]
     assert found == ["done", "diverged", "crashed"]
 
@@ -214,7 +214,7 @@ def test_no_search_leaves_the_recommended_setting(gate, small, standing):
     assert (found.settings, found.searched) == ({0.5: {}, 0.9: {}}, [])
 
 
-def test_a_mean_score_is_that_of_every_number():
+def test_a_mean_score_covers_every_number():
     found = mean_score([Score(1.0, 0.0, 4.0), Score(0.5, -0.2, 1.0)])
     assert found == pytest.approx((0.75, -0.1, 2.5))
 
@@ -229,7 +229,7 @@ def test_a_trial_comes_back_from_its_file():
     assert Trial.from_json(older).settings == {0.5: WARM, 0.9: WARM}  # of a version that searched at one κ for all
 
 
-def test_one_that_is_conditioned_is_left_out_at_the_kappa_it_was_not_made_for(gate, small, standing):
+def test_conditioned_policies_are_left_out_at_other_kappas(gate, small, standing):
     class Ranged(standing):
         def training_environment(self, env):
             return Conditioned(env, (0.4, 1.0), relative=True)

@@ -73,7 +73,7 @@ def test_the_same_level_is_the_same_everywhere(results, kinds):
     assert row["return"]["mean"] == kinds["sigma"][-1]["mc-cpo"]["return"]
 
 
-def test_without_error_the_policies_are_worth_what_they_are_on_the_tutor_itself(results, monkeypatch):
+def test_without_error_policies_are_worth_as_much_as_on_the_tutor(results, monkeypatch):
     monkeypatch.setattr(Options, "neural_plan", lambda *_: PLAN)
     problem = pose_neural(make("tutor-15", **SHORT), Options(), Session())
     budgets = problem.budgets(0.9, {})

@@ -49,7 +49,7 @@ def test_every_draw_fits_the_facts_and_no_two_are_alike(count: int) -> None:
         assert spread > 0.3 * (high - low), f"{name} hardly differs between draws"
 
 
-def test_the_facts_are_those_of_tutor_15_too_and_refuse_others() -> None:
+def test_the_facts_match_tutor_15_too_and_refuse_others() -> None:
     tutor = make("tutor-15")
     assert isinstance(tutor, Tutor)
     own = {name: getattr(tutor, name) for name in (*tutor.prices._fields, "novelty_span")}

@@ -25,7 +25,7 @@ def test_raw_rhsi_is_engagement_over_mastery_gained(method):
     assert undiscounted / HORIZON == pytest.approx(row["return"].mean / discounted, rel=0.03)
 
 
-def test_raw_rhsi_of_the_chain_is_the_return_over_a_gain_of_next_to_nothing():
+def test_raw_rhsi_of_the_chain_divides_by_a_gain_near_zero():
     """Five seeds of ten that gain nothing, at 4.901 over 10⁻⁶, have the mean and the deviation that are printed."""
     most = (1 - GAMMA**5) / (1 - GAMMA) / 1e-6
     cell = reported.rows("chain")["unconstrained"]["rhsi_ratio_discounted"]

@@ -82,7 +82,7 @@ def test_the_methods_stand_side_by_side_and_each_form_by_weight(results):
     assert main["paper"] == {}  # another horizon than the paper's
 
 
-def test_every_part_of_the_run_is_shown_by_a_setting_or_by_the_fronts(results, kept):
+def test_a_setting_or_the_fronts_show_every_part_of_the_run(results, kept):
     assert results["parts"] == {"tutor-15 shaping κ=0.9": "tutor-15 κ=0.9", "tutor-15 shaping κ=0.7": ""}
     assert {one.part for one in kept} == set(results["parts"])
     assert "tutor-15 κ=0.9" in results["settings"]
@@ -98,7 +98,7 @@ def test_fronts_have_a_point_for_every_weight_and_every_kappa(results):
     assert fronts["reward-shaped"][0]["return"] == rows["reward-shaped@0.5"]["return"]["mean"]
 
 
-def test_the_search_is_told_with_what_it_took(results):
+def test_the_finding_says_how_many_weights_were_tried(results):
     assert [(found["kappa"], found["tried"]) for found in results["searches"]] == [(0.9, 4), (0.7, 4)]
     assert "The best of 4 shaping weights" in results["finding"]
     assert "of 4 weights of shaping" in results["notes"][-1]
@@ -127,7 +127,7 @@ def test_seeds_are_held_against_any_budgets():
     assert met(row(1.0, [0.5, 0.9], [10.1, 11]), BUDGETS) == 0.0
 
 
-def test_a_weight_matches_only_within_the_budgets_of_every_seed_and_with_no_less_return():
+def test_a_weight_matches_only_if_every_seed_meets_the_budgets_with_equal_return():
     ours = {0.9: row(30.0, [1, 1], [9, 9], unready=0), 0.45: row(25.0, [0.5, 0.5], [5, 5], unready=0)}
     swept = {
         0.1: row(39.0, [1.5, 1.5], [15, 15]),  # more, beyond the budgets

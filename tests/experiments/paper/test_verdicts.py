@@ -27,7 +27,7 @@ def test_lack_of_evidence_is_no_agreement() -> None:
     assert on(ours, paper, 3.6757).kind == "cannot tell"
 
 
-def test_the_verdict_is_that_of_two_one_sided_tests() -> None:
+def test_the_verdict_matches_two_one_sided_tests() -> None:
     random = np.random.default_rng(2)
     for _ in range(50):
         ours, theirs = random.normal(1.0, 0.03, 8), random.normal(random.uniform(0.95, 1.05), 0.03, 10)

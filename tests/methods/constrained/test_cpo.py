@@ -49,7 +49,7 @@ def by_slsqp(g, B, H, c):
 
 
 @pytest.mark.parametrize("costs", [0, 1, 2, 3])
-def test_the_step_is_that_of_a_general_solver(costs):
+def test_the_step_matches_a_general_solver(costs):
     seen = set()
     for seed in range(12):
         g, B, H, c = problem(seed, costs, tightness=(-0.5, 0.0, 0.6)[seed % 3])
@@ -136,7 +136,7 @@ def test_the_line_search_takes_the_longest_step_that_is_accepted():
     np.testing.assert_array_equal(cpo.line_search(theta, direction, lambda x: x[0] < 0), theta)
 
 
-def test_fisher_products_are_those_of_the_divergences_second_derivative():
+def test_fisher_products_match_the_divergences_second_derivative():
     network = Network(3, 4, 2, hidden=(3, 3))
     key = jax.random.key(0)
     theta = jax.random.normal(key, (network.size,))

@@ -56,7 +56,7 @@ def plain_ledger(evidence):
     return discount, spent
 
 
-def test_the_ledger_is_that_of_a_plain_loop():
+def test_the_ledger_matches_a_plain_loop():
     evidence = evidence_of()
     discount, spent = plain_ledger(evidence)
     found = ledger_of(ENV, evidence.before, evidence.rollout)

@@ -43,7 +43,7 @@ def test_the_loss_is_the_weighted_log_likelihood():
     np.testing.assert_allclose(loss, -(log_probs * advantage).mean(), rtol=1e-4)
 
 
-def test_where_it_has_played_its_gradient_is_that_of_the_clipped_objective():
+def test_the_gradient_matches_the_clipped_objective_on_visited_states():
     """The two part only once the policy has moved: there PPO clips, and A2C should have played anew."""
     parameters = NETWORK.init(jax.random.key(1)) * 3
     batch, _, _ = played(parameters)

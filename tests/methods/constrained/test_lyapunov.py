@@ -45,7 +45,7 @@ def by_slsqp(probs, gains, drift, limits):
 
 
 @pytest.mark.parametrize("costs", [1, 2])
-def test_the_programs_are_those_of_a_general_solver(costs):
+def test_the_programs_match_a_general_solver(costs):
     mask, probs, gains, drift, limits = problem(costs, costs, limit=0.05)
     found = solved(mask, probs, gains, drift, limits)
     for s in range(STATES):
@@ -66,7 +66,7 @@ def test_bounds_hold_and_nothing_unready_is_chosen():
     assert (expected <= 0.1 + 0.05).all()
 
 
-def test_where_no_policy_meets_the_bound_the_cost_falls_as_far_as_the_cap_lets_it():
+def test_an_unreachable_bound_lowers_the_cost_as_far_as_the_cap_allows():
     mask, probs, gains, drift, _ = problem(6, 1, limit=0.0)
     found = solved(mask, probs, gains, drift, np.array([-100.0]), cap=3.0)
     np.testing.assert_allclose(found.prices, 3.0, rtol=1e-5)

@@ -11,7 +11,7 @@ from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets, play_
 ENV = make("tutor-15", concepts=6)
 
 
-def test_a_policy_whose_costs_go_with_those_of_random_ready_is_judged_by_all_learners():
+def test_a_policy_whose_costs_follow_random_ready_is_judged_by_all_learners():
     # Costs are 3 of every learner, and as much more as the learner is slow; the policy costs half of it.
     random = np.random.default_rng(0)
     errors, plain = [], []

@@ -6,7 +6,7 @@ import numpy as np
 from mccpo.methods.pretrained.final_choice import BLUNT, CANDIDATES, COPIES, FINALISTS, _by_finalist, grid
 
 
-def test_a_grid_holds_its_middle_and_the_policy_of_no_sharpness_and_moves_only_what_is_asked_for():
+def test_a_grid_holds_its_middle_and_zero_sharpness_and_varies_only_the_named_settings():
     middle, moves = jnp.array([0.0, 1.0, -2.0, 0.5, 3.0, 0.4]), jnp.array([0.0, 1.0, 0.0, 0.0, 1.0])
     found = np.asarray(grid(middle, moves, 0.5))
     assert found.shape == (CANDIDATES, 6)
@@ -17,7 +17,7 @@ def test_a_grid_holds_its_middle_and_the_policy_of_no_sharpness_and_moves_only_w
     assert np.ptp(found[:, 1]) == 1.0
 
 
-def test_the_episodes_of_a_finalist_are_those_of_all_its_copies_in_all_rounds():
+def test_a_finalists_episodes_include_all_copies_and_rounds():
     # Numbers say whose they are: rounds 2, candidates, costs 3, episodes 5.
     whose = np.arange(CANDIDATES)[None, :, None, None] // COPIES + np.zeros((2, 1, 3, 5))
     found = np.asarray(_by_finalist(jnp.asarray(whose)))

@@ -63,7 +63,7 @@ def test_mc_cpo_starts_from_it(tmp_path, capsys):
     assert load_policies(tmp_path / "run")[0].parameters.shape[0] == 1
 
 
-def test_where_it_does_not_apply_a_line_says_so_before_anything_is_trained(capsys):
+def test_a_method_that_does_not_apply_says_so_before_training(capsys):
     assert main(["compare", "tutor-15-activities", "--methods", "pretrained"]) == 2
     assert "pretrained sees mastery" in capsys.readouterr().err
 

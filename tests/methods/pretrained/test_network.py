@@ -70,7 +70,7 @@ def test_sharpness_multiplies_the_scores_alone(parameters):
     np.testing.assert_array_equal(values, same)
 
 
-def test_the_value_of_a_floor_is_that_of_learning_turned_round(parameters):
+def test_the_value_of_a_floor_matches_learning_turned_round(parameters):
     env = make("tutor-15")
     floored = Constraints(floors={"learning": 1.0}, reach={"learning": 2.0}).environment(env)
     numbers, budgets, features = numbers_of(env), budgets_of(floored, {}), seen_of(env)

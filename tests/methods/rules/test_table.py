@@ -18,7 +18,7 @@ EPISODES = 4000
 
 
 @pytest.mark.parametrize("tutor", [RandomReady(), MasteryLearning()], ids=lambda tutor: tutor.name)
-def test_the_exact_values_are_those_of_episodes(tutor):
+def test_the_exact_values_match_episodes(tutor):
     env = make("chain")
     model = enumerate_model(env)
     exact = evaluate(model, tabulate(env, tutor)[model.index])

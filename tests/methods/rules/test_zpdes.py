@@ -74,7 +74,7 @@ def test_it_is_the_published_bandit(env, answered):
             twin.see(int(moments.action[t, episode]), right)
 
 
-def test_an_answer_is_found_in_what_wraps_the_learner_and_never_in_what_is_latent():
+def test_answers_are_read_from_the_wrapper_and_never_from_the_latent_state():
     env = Estimated(make("tutor-15-bkt", concepts=3), sigma=0.1)
     tutor = ZPDES()
     moments = jax.jit(lambda key: perform(env, tutor, key, 2, lambda moment: moment))(jax.random.key(0))

@@ -81,7 +81,7 @@ def test_environments_are_problems_or_not_run(raw, published):
     assert infeasible.as_json() == {"infeasible": "cannot be met"}
 
 
-def test_seeds_of_a_cell_are_those_of_its_method(published):
+def test_seeds_of_a_cell_match_its_method(published):
     cell = published.findings.cells[0]
     assert published.seeds(cell) == len(published.findings.hypervolume[cell.environment][cell.method].per_seed)
 

@@ -62,7 +62,7 @@ def test_what_is_of_another_shape_is_refused_by_place(more: dict[str, Any], mess
     assert message in refused.value.what
 
 
-def test_what_cannot_be_met_is_found_wherever_it_is_said_and_said_once() -> None:
+def test_an_infeasible_demand_is_found_anywhere_and_reported_once() -> None:
     verdict = {"what": "no policy meets c3 ≤ 5.71"}
     fronts = {method: [{"kappa": 0.3, "infeasible": verdict}, {"kappa": 0.9, "return": 1.0}] for method in ("m", "n")}
     settings = {"κ=0.2": {"rows": {}, "infeasible": verdict}, "κ=0.9": {"rows": {"m": {"return": CELL}}}}

@@ -224,7 +224,7 @@ def test_a_certificate_is_shown_where_its_part_is() -> None:
     assert replace(TABLE, parts=None).with_certificate(CERTIFICATE) is None
 
 
-def test_of_several_settings_the_one_of_the_part_shows_the_certificate() -> None:
+def test_the_certificate_appears_in_the_setting_of_its_part() -> None:
     shown = SEVERAL.with_certificate(replace(CERTIFICATE, part="two"))
     assert shown is not None
     assert [bool(setting.supplement.certificates) for setting in shown.settings] == [False, True]

@@ -124,7 +124,7 @@ def test_optional_keys_are_asked_for_from_the_first_one_on_and_for_good(keys):
     assert server.asks
 
 
-def test_a_file_that_is_damaged_while_it_is_served_lets_nobody_in_until_it_is_mended(keys):
+def test_a_damaged_file_locks_everybody_out_until_it_is_mended(keys):
     _, text = keys.create("a", "client")
     server, whole = KeyFile(keys.path), keys.path.read_text()
     keys.path.write_text("{")

@@ -131,7 +131,7 @@ def test_a_request_sent_again_by_another_key_is_the_same_request(keyed):
     assert first.json() == second.json()
 
 
-def test_a_file_of_keys_that_is_damaged_is_a_503_until_it_is_mended(release, tmp_path):
+def test_a_damaged_key_file_answers_503_until_it_is_mended(release, tmp_path):
     keys = KeyFile(tmp_path / "keys.json")
     _, text = keys.create("north", "admin")
     whole = keys.path.read_text()

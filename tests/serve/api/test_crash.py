@@ -95,7 +95,7 @@ async def _on_record(url, whole):
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_whatever_was_acknowledged_survives(kills, database, run_of):
+def test_acknowledged_writes_survive(kills, database, run_of):
     run, draw = run_of(make("tutor-15")), random.Random(11)
     decisions, outcomes, events = [], [], []
     for kill in range(1, kills + 1):

@@ -144,7 +144,7 @@ def test_a_corrupted_policy_is_not_loaded_into_a_service_that_runs(run):
     assert holds(run / "decisions.db") == (1, 0)
 
 
-def test_a_policy_that_is_damaged_while_it_is_served_is_found_at_the_next_start(run):
+def test_a_damaged_policy_is_found_at_the_next_start(run):
     with serving(run) as client:
         learner = registered(client)
         before = decided(client, learner)
@@ -241,7 +241,7 @@ def test_a_database_that_is_removed_is_a_503_until_it_is_back(run, tmp_path):
     assert holds(record) == (1, 1)
 
 
-def test_a_database_that_another_program_locks_is_a_503_as_long_as_it_does(run, tmp_path):
+def test_a_locked_database_answers_503_until_it_is_unlocked(run, tmp_path):
     record = tmp_path / "record.db"
     with serving(run, "--database", record, before=QUICK) as client:
         learner = registered(client)
@@ -293,7 +293,7 @@ def test_a_postgres_that_stops_and_starts_again_needs_no_restart_of_the_service(
             assert holds(url) == (1, 1)
 
 
-def test_a_postgres_whose_head_somebody_holds_is_a_503_as_long_as_they_do(run, postgres_server):
+def test_a_locked_postgres_answers_503_until_it_is_unlocked(run, postgres_server):
     quick = "import mccpo.serve.record.store as s; s.BUSY = 1.0; "
     with servers.database_in(postgres_server) as url, serving(run, "--database", url, before=quick) as client:
         decision = decided(client, registered(client))

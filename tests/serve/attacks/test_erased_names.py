@@ -71,7 +71,7 @@ def test_nobody_who_was_erased_is_in_the_files_of_postgres(postgres_server, rele
         assert _found(folder) == set()
 
 
-def test_a_copy_from_before_the_erasure_cannot_be_read_and_is_erased_once_more(release, tmp_path, caplog, capsys):
+def test_a_copy_from_before_the_erasure_is_unreadable_and_erased_again(release, tmp_path, caplog, capsys):
     record, copy = tmp_path / "record.db", tmp_path / "copy.db"
 
     async def back_up(service):

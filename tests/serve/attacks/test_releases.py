@@ -61,7 +61,7 @@ def stored(connection, release):
     connection.execute("INSERT INTO release VALUES (?, ?, ?)", (release.version, release.description, release.weights))
 
 
-def test_a_release_that_is_put_into_the_table_of_live_ones_does_not_decide(record, strict, loose):
+def test_a_release_forged_into_the_live_table_does_not_decide(record, strict, loose):
     forged = load_release(loose)
     with sqlite3.connect(record) as connection:
         stored(connection, forged)
@@ -71,7 +71,7 @@ def test_a_release_that_is_put_into_the_table_of_live_ones_does_not_decide(recor
         assert api.next(api.learner("Ben"))["release"] == strict.version
 
 
-def test_a_release_that_is_forged_with_its_event_is_told_and_refused_by_a_pin(record, strict, loose, capsys):
+def test_a_pin_refuses_a_release_forged_together_with_its_event(record, strict, loose, capsys):
     """Whoever writes to the database can go on with the chain as the service would, and keep every earlier anchor."""
     main(["verify", str(record), "--json"])
     before = json.loads(capsys.readouterr().out)

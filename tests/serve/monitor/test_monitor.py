@@ -91,7 +91,7 @@ def test_a_recent_rate_forgets(monitor):
     assert (found["count"], found["of"], found["recent"]) == (10, RECENT + 10, 0.0)
 
 
-def test_costs_are_those_of_the_environment(monitor):
+def test_costs_match_the_environment(monitor):
     """One whole episode of the environment that the policy was trained in, step by step beside the monitor."""
     env = ENV
     state, _ = env.reset(jax.random.key(0))
@@ -113,7 +113,7 @@ def test_costs_are_those_of_the_environment(monitor):
         assert costs[name]["within"] == (expected <= release.budgets[name])
 
 
-def test_realised_costs_are_those_of_the_environment_and_stand_beside_their_budgets(run_of):
+def test_realised_costs_match_the_environment_and_stand_beside_their_budgets(run_of):
     """Priced by what each answer brought, as in training; a lesson without an answer weighs nothing."""
     env = make("tutor-15-bkt", concepts=6, horizon=20, costs_on="realised")
     release = load_release(run_of(env))
@@ -162,7 +162,7 @@ def test_short_sessions_are_compared_by_their_pace(monitor):
     assert found["session"] == pytest.approx(np.mean([sum(0.99**s for s in range(n)) for n in (1, 5, 20, 33)]) * each)
 
 
-def test_nothing_is_said_of_nothing(monitor):
+def test_an_empty_record_reports_nothing(monitor):
     report = monitor.report()
     assert report["decisions"] == {"total": 0}
     assert report["decoupling"]["rate"] is None
@@ -220,13 +220,13 @@ def test_time_to_unlock_is_the_area_under_the_curve():
     assert found.mean == pytest.approx(plain_time_to_unlock(decisions, unlocked, 20))
 
 
-def test_time_to_unlock_is_the_plain_mean_where_everybody_is_followed_to_the_end():
+def test_time_to_unlock_is_the_plain_mean_without_censoring():
     unlocked = np.array([[0, 3, -1], [0, 7, 12]], np.int32)
     expected = np.mean([[0, 3, 15], [0, 7, 12]])
     assert time_to_unlock(np.array([15, 40]), unlocked, 15).mean == pytest.approx(expected)
 
 
-def test_those_who_stop_early_do_not_bend_time_to_unlock():
+def test_learners_who_stop_early_do_not_bend_time_to_unlock():
     """The truth is known: unlocking has a constant chance in each step. A mean of what has opened is far off."""
     random, hazard, horizon = np.random.default_rng(3), 0.08, 20
     truth = sum((1 - hazard) ** (step + 1) for step in range(horizon))
@@ -301,7 +301,7 @@ def test_learners_are_compared_by_their_labels(monitor):
     assert pace["groups"]["slow"]["time_to_unlock"]["mean"] > pace["groups"]["quick"]["time_to_unlock"]["mean"]
 
 
-def test_who_is_erased_is_in_no_group(monitor):
+def test_erased_learners_are_in_no_group(monitor):
     for number in range(10):
         monitor.set_labels(f"l{number}", {"pace": "any"})
         teach(monitor, f"l{number}", [0])

@@ -78,7 +78,7 @@ def test_it_is_not_complete_while_events_of_others_are_missing(tmp_path, release
     asyncio.run(story())
 
 
-def test_whoever_is_no_longer_in_memory_is_looked_up(tmp_path, release):
+def test_learners_no_longer_in_memory_are_looked_up(tmp_path, release):
     async def story():
         url = str(tmp_path / "record.db")
         async with watched(url, release) as (one, watch), Service(Store(url), Releases(release)) as other:
@@ -196,7 +196,7 @@ def test_what_others_write_is_read_only_while_somebody_asks(tmp_path, release, m
     asyncio.run(story())
 
 
-def test_who_is_far_behind_catches_up_without_being_asked(tmp_path, release, monkeypatch):
+def test_a_follower_far_behind_catches_up_by_itself(tmp_path, release, monkeypatch):
     monkeypatch.setattr(watches, "ASKED", 0.1)
     monkeypatch.setattr(watches, "FAR", 5)
 

@@ -86,7 +86,7 @@ def test_without_a_visit_every_page_leads_to_the_door(keyed, address):
     assert (part.status_code, part.headers["hx-redirect"]) == (401, "/pages/sign-in")
 
 
-def test_a_key_begins_a_visit_by_a_cookie_that_no_script_and_no_other_site_can_use(keyed):
+def test_a_key_starts_a_session_with_a_strict_http_only_cookie(keyed):
     answer = keyed[0].as_("none")("POST", "/pages/sign-in", data={"key": keyed[1]["teacher"], "next": "/pages/monitor"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/pages/monitor")
     cookie = answer.headers["set-cookie"].lower()
@@ -134,7 +134,7 @@ async def visiting(folder, keys, now):
         await store.close()
 
 
-def test_a_visit_ends_by_signing_out_by_time_and_with_its_key_in_every_process(tmp_path):
+def test_a_session_ends_in_every_process_on_sign_out_timeout_or_revoked_key(tmp_path):
     now = [0]
     keys = KeyFile(tmp_path / "keys.json")
     key, text = keys.create("north", "teacher")

@@ -98,7 +98,7 @@ kinds = st.tuples(methods, st.sampled_from([None, 0.8]), st.sampled_from(["teach
 
 @settings(max_examples=60)
 @given(kinds, logits, learners, draws)
-def test_whatever_the_policy_says_what_is_served_passes_the_bound(releases, kind, says, standing, uniform):
+def test_every_served_lesson_passes_the_bound(releases, kind, says, standing, uniform):
     release = saying(releases[kind], says)
     found = decide(release, standing, uniform)
     assert chance(standing.K, found.concept) >= BOUND - 1e-12
@@ -134,7 +134,7 @@ def test_propensities_are_how_often_each_action_is_served(releases, method, to):
         np.testing.assert_allclose(served, propensities(release, standing), atol=2e-3)
 
 
-def test_a_choice_that_only_just_passes_goes_to_a_teacher_and_a_safe_one_is_served(releases):
+def test_a_borderline_choice_goes_to_a_teacher_and_a_safe_one_is_served(releases):
     release = wanting(releases["mc-cpo", 0.8, "teacher"], 7)
     found = decide(release, learner(SURE), 0.5)
     assert (found.concept, found.activity) == ("c", "hint")  # of a, b and c, the least mastered
@@ -145,7 +145,7 @@ def test_a_choice_that_only_just_passes_goes_to_a_teacher_and_a_safe_one_is_serv
     assert decide(wanting(release, 5), learner(SURE), 0.5).by == "policy"
 
 
-def test_a_teacher_may_choose_what_lies_below_the_bound_and_not_what_is_shut(releases):
+def test_a_teacher_may_go_below_the_bound_but_not_through_a_shut_gate(releases):
     release = releases["mc-cpo", 0.8, "teacher"]
     found = override(release, learner(SURE), "d", "practice")
     assert (found.by, found.certificate["wanted"]) == ("teacher", None)
@@ -210,7 +210,7 @@ def probing(run_of):
 
 @settings(max_examples=60)
 @given(st.lists(st.floats(0.3, 1), min_size=4, max_size=4), st.integers(0, 7))
-def test_a_probe_tells_most_about_the_prerequisites_that_keep_the_choice_below_the_bound(probing, K, action):
+def test_a_probe_asks_about_the_prerequisites_that_hold_the_choice_back(probing, K, action):
     found = decide(wanting(probing, action), learner(K), 0.5)
     wanted = probing.actions[action][0]
     sure = {name: chance(K, name) >= BOUND for name in PARENTS}

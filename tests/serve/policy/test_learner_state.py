@@ -69,7 +69,7 @@ def test_it_is_what_the_environment_shows(run_of, env):
     assert unready > 0
 
 
-def test_costs_by_what_answers_brought_go_by_them(run_of):
+def test_costs_can_follow_observed_answers(run_of):
     env = make("tutor-15-bkt", costs_on="realised")
     release = load_release(run_of(env))
     standing = initial_state(release)

@@ -55,7 +55,7 @@ def assert_same_chances(folder, method):
 
 
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained"])
-def test_logits_are_those_of_training_with_and_without_shared_weights(trained_run, method):
+def test_logits_match_training_with_and_without_shared_weights(trained_run, method):
     """What values were estimated by is left out, and what is left says the same."""
     kept = next(each for each in read_policies(trained_run) if each.method.name == method)
     network = network_for(kept.env, kept.method)
@@ -72,7 +72,7 @@ def test_logits_are_those_of_training_with_and_without_shared_weights(trained_ru
 
 
 @pytest.mark.parametrize("method", ["mc-cpo", "unconstrained"])
-def test_chances_are_those_of_the_trained_policy(trained_run, method):
+def test_chances_match_the_trained_policy(trained_run, method):
     assert_same_chances(trained_run, method)
 
 
@@ -96,7 +96,7 @@ def cases(sizes):
 
 
 @given(cases(st.just(5)), st.sampled_from(list(FILTERS)), st.booleans())
-def test_filters_are_those_of_training(case, rule, masked):
+def test_filters_match_training(case, rule, masked):
     logits, ready = case
     env = ENVIRONMENTS["prepared"]
     found = executed(logits, ready, masked=masked, rule=rule)

@@ -164,7 +164,7 @@ def test_parts_methods_and_seeds_are_chosen_by_name(run_of):
             load_release(folder, part="a", seed=seed)
 
 
-def test_without_a_method_the_only_one_that_is_held_to_budgets_is_meant(run_of):
+def test_the_only_method_with_budgets_is_the_default(run_of):
     folder = run_of(make("tutor-15"), "unconstrained", "mc-cpo-no-frontier", "post-hoc")
     assert load_release(folder).method == "mc-cpo-no-frontier"
     assert preferred(read_policies(folder)) == "mc-cpo-no-frontier"

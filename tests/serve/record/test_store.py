@@ -35,7 +35,7 @@ def test_the_migrations_make_the_tables_that_the_code_uses(database):
     assert asyncio.run(differences()) == []  # opened again, with nothing to do
 
 
-def test_a_write_is_there_for_the_next_writer_and_a_failed_one_is_not(database):
+def test_the_next_writer_sees_a_write_and_not_a_failed_one(database):
     async def story():
         store = await _opened(database)
         event = seal_event(GENESIS, 5, "erasure", "t", "lrn_1", {"cause": "ünïcode ☃"})

@@ -327,7 +327,7 @@ def test_an_unready_concept_is_found_even_with_a_certificate_that_looks_right(re
         ("UPDATE decision SET statement = 'another' WHERE outcome IS NOT NULL AND number < 7", "decision dec_"),
     ],
 )
-def test_whatever_is_kept_besides_the_events_must_agree_with_them(copy, statement, words):
+def test_stored_state_must_agree_with_the_events(copy, statement, words):
     _change(copy, (statement,))
     assert words in _verdict(copy).wrong
 

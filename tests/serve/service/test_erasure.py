@@ -31,7 +31,7 @@ def test_names_and_labels(sqlite_sandbox):
     asyncio.run(story())
 
 
-def test_who_is_erased_is_found_nowhere(sandbox):
+def test_erased_learners_are_found_nowhere(sandbox):
     secrets = ("Xylophonia", "Quartzite", "Zephyrine")
 
     async def story():

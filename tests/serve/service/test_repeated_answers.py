@@ -67,7 +67,7 @@ def test_stored_answers_cannot_make_up_events(sqlite_sandbox, kept):
     asyncio.run(story())
 
 
-def test_answers_told_again_are_those_of_the_first_time(sqlite_sandbox):
+def test_answers_told_again_match_the_first_time(sqlite_sandbox):
     """Every kind of request, after others have changed what could be changed."""
 
     async def story():

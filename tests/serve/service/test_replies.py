@@ -163,7 +163,7 @@ def test_statements_under_way_are_a_conflict(api, monkeypatch):
 @pytest.mark.parametrize(
     "body", [b'{"concept": "v5"}', b"[]", b"null", b"1", b"concept=v5", b'{"a": 1, "a": 2}', b'{"x": NaN}', b"\xff"]
 )
-def test_a_body_where_none_is_asked_for_is_refused_and_nothing_is_done(api, body):
+def test_an_unexpected_body_is_refused_and_nothing_is_done(api, body):
     learner = api.learner()
     session = api.post(f"/v1/learners/{learner}/sessions").json()["id"]
     for method, path in [
@@ -178,14 +178,14 @@ def test_a_body_where_none_is_asked_for_is_refused_and_nothing_is_done(api, body
     assert (state["session"], state["decision"]) == (session, None)
 
 
-def test_a_body_without_fields_is_none(api):
+def test_a_body_without_fields_counts_as_none(api):
     learner = api.learner()
     first = api.post(f"/v1/learners/{learner}/next", {})
     assert first.status_code == 200
     assert api.next(learner)["id"] == first.json()["id"]
 
 
-def test_a_body_that_is_too_large_is_refused_also_where_none_is_asked_for(api):
+def test_a_too_large_body_is_refused_even_where_no_body_is_expected(api):
     async def chunks():
         for _ in range(400):
             yield b" " * 1024

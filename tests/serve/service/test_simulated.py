@@ -27,7 +27,7 @@ def test_answers_are_right_as_often_as_the_model_says(release):
     assert [each / learners for each in right] == pytest.approx(chances, abs=4 * 0.5 / learners**0.5)
 
 
-def test_who_does_not_learn_answers_by_guessing(release):
+def test_a_learner_who_never_learns_guesses(release):
     one = SimulatedLearner(release, 0.0, random.Random(0))
     one.knows = [False] * len(release.concepts)
     for _ in range(100):

@@ -115,7 +115,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["id", "actor", "verb", "result", "context"]), values))
-def test_whatever_comes_in_is_understood_or_refused(found):
+def test_every_input_is_understood_or_refused(found):
     try:
         outcome = outcome_of(statement(**found))
     except InputError:
