@@ -98,3 +98,15 @@ def test_short_names_are_explained_below_the_tables(beside_paper: dict[str, Any]
     text = " ".join(printed(beside_paper).split())
     assert "Return: engagement" in text
     assert "J(c4): cost of c4" in text
+
+
+def test_methods_that_were_made_for_several_levels_have_a_line_at_each(beside_paper: dict[str, Any]) -> None:
+    point = {"return": 30.0, "learning": 1.25, "dK": 2.5, "satisfaction_strict": 0.5}
+    swept = [{"floor": 0.4, **point}, {"floor": 0.8, **point, "return": 27.0}]
+    text = printed({**beside_paper, "fronts": {"mc-cpo": swept, "unconstrained": swept[:1]}})
+    lines = [line.split() for line in text.splitlines() if line.strip().startswith("floor 0.")]
+    assert lines == [
+        ["floor", "0.4", "mc-cpo", "30", "1.25", "2.5", "50", "%"],
+        ["floor", "0.8", "mc-cpo", "27", "1.25", "2.5", "50", "%"],
+    ]
+    assert "at each level" not in printed({**beside_paper, "fronts": {"mc-cpo": swept[:1]}})

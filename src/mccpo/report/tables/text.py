@@ -16,10 +16,11 @@ from mccpo.report.tables.cells import certificate_text, measured_text, optimum_t
 from mccpo.report.tables.finding import finding, tally
 from mccpo.report.tables.metrics import executed_metrics
 from mccpo.report.vocabulary import cost_words, in_order, metric_label, metric_words
-from mccpo.runs.results import NoiseKinds, Results, Setting, Supplement
+from mccpo.runs.results import FrontPoint, NoiseKinds, Results, Setting, Supplement
 
 _NONE = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+_OF_A_LEVEL = ("return", "learning", "dK", "satisfaction_strict")
 _MOST_SETTINGS = 4  # whose tables are printed
 _WIDEST = 14  # of a name or number in one piece: five methods and the optimum then fit into 100 columns
 _NARROW = 8  # of a heading over short numbers: ten columns then fit
@@ -39,6 +40,7 @@ def table(results: Results) -> RenderableType:
         parts += [*rows, *_reasons(setting), *_certificate(setting.supplement)]
     left = len(results.settings) - _MOST_SETTINGS
     parts += [Text(f"{left} more settings are in the report and in results.json")] if left > 0 else []
+    parts += _levels(results)
     parts += _words(results)
     counted = tally(results.settings)
     return Group(*parts, *_certificate(results.supplement), *([Text(counted)] if counted else []))
@@ -123,6 +125,32 @@ def _table(setting: Setting) -> Table:
         for line in _lines(setting, metric, methods, optimum=optimum):
             shown.add_row(Text(line[0]), *(Text(_breakable(cell)) for cell in line[1:]))
     return shown
+
+
+def _levels(results: Results) -> list[Table]:
+    """Where the methods that were trained for several levels stand at each; the tables above have the first alone."""
+    fronts = {} if results.tradeoff is None else results.tradeoff.fronts
+    swept = {method: points for method, points in fronts.items() if len(points) > 1 and _level(points[0])}
+    if not swept:
+        return []
+    shown = _bare("at each level")
+    for name in ("", "", *(metric_label(metric) for metric in _OF_A_LEVEL)):
+        shown.add_column(Text(name), justify="right" if name else "left", no_wrap=True)
+    for at in range(max(map(len, swept.values()))):
+        for method, points in swept.items():
+            if at < len(points):
+                means = points[at].metrics
+                cells = [numbers.short(means[metric]) if metric in means else _NONE for metric in _OF_A_LEVEL[:-1]]
+                share = means.get(_OF_A_LEVEL[-1])
+                cells.append(_NONE if share is None else numbers.share(share))
+                shown.add_row(Text(_level(points[at])), Text(method), *map(Text, cells))
+    return [shown]
+
+
+def _level(point: FrontPoint) -> str:
+    """The κ or the floor that a policy was made for."""
+    levels = {"κ": point.kappa, "floor": point.floor}
+    return " ".join(f"{name} {numbers.short(level)}" for name, level in levels.items() if level is not None)
 
 
 def _bare(title: str) -> Table:
