@@ -6,9 +6,9 @@ starts from next to nothing. How sharply the policy chooses is searched for alon
 
 In each generation several weights are drawn, by their logarithm. All candidates of all generations teach the same
 learners, so that the search goes by what candidates do and not by whom they met; see `few_learners` for how far these
-learners are like others. The first generations look everywhere,
-and keep the best. Those after them follow the cross-entropy method from there: they draw about a mean, and move it and
-the spread to the best quarter. See `final_choice` for what becomes of where they end.
+learners are like others. The first generations look everywhere, and keep the best. Those after them follow the
+cross-entropy method from there: they draw about a mean, and move it and the spread to the best quarter. See
+`final_choice` for what becomes of where they end.
 """
 
 from __future__ import annotations
