@@ -21,7 +21,11 @@ def parsed(kind: type[T], content: Mapping[str, Any]) -> T:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner; `new` if this request has registered them."""
+    """A learner; `new` if this request has registered them.
+
+    >>> parsed(Learner, {"id": "lrn_1", "name": "Ana", "labels": {}, "registered": "2026-03-02T09:00:00Z"}).new
+    False
+    """
 
     id: str
     name: str
@@ -32,7 +36,11 @@ class Learner:
 
 @dataclass(frozen=True)
 class Registered:
-    """What became of one of many registrations: the learner, or why there is none."""
+    """What became of one of many registrations: the learner, or why there is none.
+
+    >>> Registered(None, problem="the name is empty").problem
+    'the name is empty'
+    """
 
     learner: Learner | None
     problem: str | None = None
@@ -40,7 +48,11 @@ class Registered:
 
 @dataclass(frozen=True)
 class Session:
-    """A session of a learner."""
+    """A session of a learner.
+
+    >>> Session("ses_1", learner="lrn_1", began="2026-03-02T09:00:00Z").ended is None
+    True
+    """
 
     id: str
     learner: str
@@ -51,7 +63,13 @@ class Session:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to teach next, and the certificate of why that may be taught; `number` and `hash` are an anchor."""
+    """What to teach next, and the certificate of why that may be taught; `number` and `hash` are an anchor.
+
+    >>> answer = {"id": "dec_1", "number": 84, "learner": "lrn_1", "session": "ses_1", "at": "2026-03-02T09:00:00Z"}
+    >>> answer |= {"concept": "adding", "activity": "practise", "by": "policy", "reason": None, "propensity": 0.7}
+    >>> parsed(Decision, answer | {"release": "rel_1", "certificate": {}}).concept
+    'adding'
+    """
 
     id: str
     number: int
@@ -73,7 +91,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an outcome did to mastery."""
+    """What an outcome did to mastery.
+
+    >>> outcome = Outcome("dec_1", "adding", counted=True, late=False, before=0.42, after=0.61)
+    >>> round(outcome.after - outcome.before, 2)
+    0.19
+    """
 
     decision: str
     concept: str
@@ -88,7 +111,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Concept:
-    """A concept as a learner has it: ready, or locked by the prerequisites in `unmet`."""
+    """A concept as a learner has it: ready, or locked by the prerequisites in `unmet`.
+
+    >>> Concept("adding", mastery=0.2, practised=0, ready=False, unmet={"counting": 0.55}).unmet
+    {'counting': 0.55}
+    """
 
     concept: str
     mastery: float
@@ -99,7 +126,15 @@ class Concept:
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a learner now."""
+    """What is known of a learner now.
+
+    >>> concept = {"concept": "adding", "mastery": 0.2, "practised": 0, "ready": True, "unmet": {}}
+    >>> state = State.of(
+    ...     {"learner": "lrn_1", "session": None, "decision": None, "release": "rel_1", "concepts": [concept]}
+    ... )
+    >>> [each.concept for each in state.concepts if each.ready]
+    ['adding']
+    """
 
     learner: str
     session: str | None
@@ -115,7 +150,11 @@ class State:
 
 @dataclass(frozen=True)
 class Anchor:
-    """The end of the record, as `mccpo verify --anchor` takes it."""
+    """The end of the record, as `mccpo verify --anchor` takes it.
+
+    >>> Anchor("84:9f2c", number=84, hash="9f2c", at="2026-03-02T09:00:00Z").anchor
+    '84:9f2c'
+    """
 
     anchor: str
     number: int

@@ -23,7 +23,11 @@ _TRY_AGAIN = frozenset({408, 429, 502, 503, 504})
 
 
 class RefusedError(MccpoError):
-    """The service refused a request, for good: sending it again would change nothing."""
+    """The service refused a request, for good: sending it again would change nothing.
+
+    >>> print(RefusedError(404, "not found", "there is no learner lrn_9"))
+    404 not found: there is no learner lrn_9
+    """
 
     def __init__(self, status: int, title: str, detail: str) -> None:
         super().__init__(f"{status} {title}: {detail}")
@@ -34,6 +38,9 @@ class UnansweredError(MccpoError):
     """The service gave no answer, however often it was asked. Whether the request was carried out is not known.
 
     `key` is the idempotency key: the same request with it is carried out once, whenever it is sent.
+
+    >>> print(UnansweredError("the connection was lost", key="k-17"))
+    no answer: the connection was lost (idempotency key k-17)
     """
 
     def __init__(self, why: str, key: str | None) -> None:
@@ -43,7 +50,11 @@ class UnansweredError(MccpoError):
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a request is sent, and how long to wait between: twice as long each time, less a random share of it."""
+    """How often a request is sent, and how long to wait between: twice as long each time, less a random share of it.
+
+    >>> len(list(Retries(tries=3).waits()))
+    2
+    """
 
     tries: int = 5
     first_seconds: float = 0.2

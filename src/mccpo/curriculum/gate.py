@@ -86,7 +86,12 @@ def frontier(mask: Any, previous_mask: Any) -> Any:
 
 
 def blocking(curriculum: Curriculum, K: npt.NDArray[np.floating[Any]], theta: float) -> dict[str, tuple[str, ...]]:
-    """For each concept that is not ready, the prerequisites that are not yet mastered (for one learner, K: [V])."""
+    """For each concept that is not ready, the prerequisites that are not yet mastered (for one learner, K: [V]).
+
+    >>> from mccpo import Curriculum
+    >>> blocking(Curriculum.from_edges([("counting", "adding")]), np.array([0.4, 0.0]), theta=0.7)
+    {'adding': ('counting',)}
+    """
     check_theta(theta)
     unmastered = {name for name, mastery in zip(curriculum.concepts, K, strict=True) if not mastery >= theta}
     held: dict[str, list[str]] = {}
@@ -97,7 +102,13 @@ def blocking(curriculum: Curriculum, K: npt.NDArray[np.floating[Any]], theta: fl
 
 
 def check_theta(theta: float) -> None:
-    """Refuses a mastery threshold that does not lie strictly between 0 and 1."""
+    """Refuses a mastery threshold that does not lie strictly between 0 and 1.
+
+    >>> check_theta(1.5)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: theta is 1.5; give a mastery threshold strictly between 0 and 1, such as 0.7
+    """
     if not 0.0 < theta < 1.0:
         raise InputError(f"theta is {theta}", fix="give a mastery threshold strictly between 0 and 1, such as 0.7")
 

@@ -22,6 +22,9 @@ class Constraints:
     - `floors`: by name (see `FLOORS`), what an episode must reach at least; `reach`: the most that is known to be
       reached of each.
     - `objective`: what is made as large as can be.
+
+    >>> Constraints(budgets={"c2": 1.5}, floors={"learning": 2.0}).amounts
+    {'c2': 1.5, 'learning': 2.0}
     """
 
     budgets: Mapping[str, float] = field(default_factory=dict)
@@ -46,7 +49,13 @@ class Constraints:
 
 
 def check_budgets(cost_names: tuple[str, ...], budgets: Mapping[str, float]) -> None:
-    """Refuses budgets on costs that are not there, and negative or non-finite ones."""
+    """Refuses budgets on costs that are not there, and negative or non-finite ones.
+
+    >>> check_budgets(("c2", "c4"), {"c3": 1.0})
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: unknown cost 'c3'; choose from c2, c4
+    """
     for name, budget in budgets.items():
         if name not in cost_names:
             raise InputError(f"unknown cost '{name}'", fix=f"choose from {', '.join(cost_names)}")

@@ -16,7 +16,12 @@ _ROWS: dict[str, type[Activity] | type[Group]] = {"activities": Activity, "group
 
 
 def describe_environment(env: Environment[Any]) -> dict[str, Any]:
-    """The parameters of an environment, by name; `rebuild_environment` builds it again from them."""
+    """The parameters of an environment, by name; `rebuild_environment` builds it again from them.
+
+    >>> from mccpo import make
+    >>> sorted(describe_environment(make("chain")))[:2]
+    ['concepts', 'gamma']
+    """
     entry_of(env)  # refuses what could not be built again
     values = {name: _encode(value) for name, value in env.parameters.items()}
     if "curriculum" in values:

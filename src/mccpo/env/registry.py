@@ -102,7 +102,11 @@ def check_environment_name(name: str) -> None:
 
 
 def environment_entry(name: str) -> EnvironmentEntry:
-    """The entry of a name; the package of an entry point is imported now."""
+    """The entry of a name; the package of an entry point is imported now.
+
+    >>> environment_entry("gate").needs_data
+    False
+    """
     if name in _registered:
         return _registered[name]
     check_environment_name(name)
@@ -110,7 +114,12 @@ def environment_entry(name: str) -> EnvironmentEntry:
 
 
 def needs_data(name: str) -> bool:
-    """Whether an environment is made from real data; one that is not to be had here is not."""
+    """Whether an environment is made from real data; one that is not to be had here is not.
+
+    >>> from mccpo.env import environment_names
+    >>> needs_data("tutor-15")
+    False
+    """
     with suppress(InputError):
         return environment_entry(name).needs_data
     return False

@@ -51,7 +51,11 @@ def upper_bound(values: Float[np.ndarray, " episodes"], most: float, alpha: floa
 
 
 def episodes_needed(values: Float[np.ndarray, " episodes"], most: float, limit: float, alpha: float) -> int | None:
-    """About how many episodes like these bring the bound down to `limit`; None where their mean is not below it."""
+    """About how many episodes like these bring the bound down to `limit`; None where their mean is not below it.
+
+    >>> episodes_needed(np.full(100, 0.1), most=1.0, limit=0.2, alpha=0.05)
+    32
+    """
     shares = _shares(values, most, alpha)
     if limit >= most:
         return 1

@@ -30,7 +30,11 @@ Scores = Float[np.ndarray, "runs environments"]
 
 
 class Estimate(NamedTuple):
-    """A number and its interval; the ends are no numbers (NaN) where a single run tells nothing of the spread."""
+    """A number and its interval; the ends are no numbers (NaN) where a single run tells nothing of the spread.
+
+    >>> Estimate(0.8, low=0.7, high=0.9).low
+    0.7
+    """
 
     value: float
     low: float
@@ -38,7 +42,11 @@ class Estimate(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """At each threshold `tau`, the share of runs whose score is above it, and its interval."""
+    """At each threshold `tau`, the share of runs whose score is above it, and its interval.
+
+    >>> profile(np.array([[0.8, 0.9], [1.0, 0.7]]), tau=[0.5, 0.85]).tau.tolist()
+    [0.5, 0.85]
+    """
 
     tau: Float[np.ndarray, " thresholds"]
     share: Float[np.ndarray, " thresholds"]
@@ -64,6 +72,9 @@ def relative_to_best(
 
     Runs of methods that have as many are drawn alike: they share their seeds. Of a method with more runs on one
     environment than on another, the first of each count. What stands `beside` the methods is relative to the same best.
+
+    >>> relative_to_best({"ours": {"gate": [2.0, 4.0]}, "theirs": {"gate": [1.5, 1.5]}})["theirs"].scores.tolist()
+    [[0.5], [0.5]]
     """
     everything = {**methods, **(beside or {})}
     random = np.random.default_rng(key)
@@ -97,7 +108,11 @@ def interquartile_mean(scores: Float[np.ndarray, "*batch runs environments"]) ->
 
 
 def iqm(scores: Scores | Relative, *, key: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """The interquartile mean over runs and environments."""
+    """The interquartile mean over runs and environments.
+
+    >>> round(iqm(np.array([[0.8, 0.9], [1.0, 0.7]])).value, 2)
+    0.85
+    """
     plain, drawn = _drawn(scores, key, resamples)
     value = float(interquartile_mean(plain))
     runs, environments = plain.shape
@@ -109,7 +124,11 @@ def iqm(scores: Scores | Relative, *, key: int = 0, resamples: int = RESAMPLES) 
 
 
 def profile(scores: Scores | Relative, tau: Sequence[float], *, key: int = 0, resamples: int = RESAMPLES) -> Profile:
-    """The performance profile: how often a run does better than each threshold."""
+    """The performance profile: how often a run does better than each threshold.
+
+    >>> profile(np.array([[0.8, 0.9], [1.0, 0.7]]), tau=[0.5, 0.85]).share.tolist()
+    [1.0, 0.5]
+    """
     thresholds = np.asarray(tau, np.float64)
 
     def above(drawn: Float[np.ndarray, "*batch runs environments"]) -> Float[np.ndarray, "*batch thresholds"]:
@@ -130,6 +149,9 @@ def probability_of_improvement(ours: Scores, theirs: Scores, *, key: int = 0, re
     """How likely a run of ours beats one of theirs on an environment drawn at random; a tie counts half.
 
     Both need the same environments, in the same order, but not as many runs.
+
+    >>> probability_of_improvement(np.array([[2.0], [4.0]]), np.array([[1.0], [3.0]])).value
+    0.75
     """
     first, second = _checked(ours), _checked(theirs)
     if first.shape[1] != second.shape[1]:

@@ -43,7 +43,11 @@ class SummaryJson(TypedDict):
 
 @dataclass(frozen=True)
 class Summary:
-    """One metric over seeds. `ci` is None for a single seed; it and `iqm` also where a file does not state them."""
+    """One metric over seeds. `ci` is None for a single seed; it and `iqm` also where a file does not state them.
+
+    >>> summarise([3.0, 4.0, 5.0]).n
+    3
+    """
 
     mean: float
     std: float
@@ -96,12 +100,21 @@ def summarise(per_seed: Values, *, yes_or_no: bool = False) -> Summary:
 
 
 def summarise_metric(metric: str, per_seed: Values) -> Summary:
-    """Sums up a metric by its name, which says whether it is something that a seed does or does not do."""
+    """Sums up a metric by its name, which says whether it is something that a seed does or does not do.
+
+    >>> low, high = summarise_metric("satisfaction", [1.0] * 10).ci
+    >>> round(low, 3), high
+    (0.692, 1.0)
+    """
     return summarise(per_seed, yes_or_no=metric.removesuffix("_last") in SHARES_OF_SEEDS)
 
 
 def summarise_metrics(seeds: Sequence[Mapping[str, float]]) -> dict[str, Summary]:
-    """Sums up every metric of policies, of which there is one a seed."""
+    """Sums up every metric of policies, of which there is one a seed.
+
+    >>> summarise_metrics([{"return": 3.0}, {"return": 5.0}])["return"].mean
+    4.0
+    """
     return {metric: summarise_metric(metric, [values[metric] for values in seeds]) for metric in seeds[0]}
 
 

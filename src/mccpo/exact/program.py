@@ -116,7 +116,13 @@ def safest(model: FiniteModel, budgets: Mapping[str, float]) -> Float[np.ndarray
 
 
 def most(model: FiniteModel, floor: str) -> float:
-    """The highest value of what a floor is about that any policy reaches behind the gate."""
+    """The highest value of what a floor is about that any policy reaches behind the gate.
+
+    >>> from mccpo.env import make
+    >>> from mccpo.exact import enumerate_model
+    >>> round(most(enumerate_model(make("gate")), "learning-total"), 2)
+    1.0
+    """
     return _Program(model, masked=True).most(floor)
 
 

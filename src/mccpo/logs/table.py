@@ -36,7 +36,11 @@ OPTIONAL: Mapping[str, pl.DataType] = {"propensity": pl.Float32()}
 
 
 def encode(names: pl.Series) -> pl.Series:
-    """Names as codes that sort as the names do, and are the same whatever order they were met in."""
+    """Names as codes that sort as the names do, and are the same whatever order they were met in.
+
+    >>> encode(pl.Series(["b", "a", "b"])).to_physical().to_list()
+    [1, 0, 1]
+    """
     if isinstance(names.dtype, pl.Enum) and _is_tight(names, names.dtype.categories):
         return names
     coded = isinstance(names.dtype, pl.Enum | pl.Categorical)
@@ -92,7 +96,11 @@ class SplitConcepts(NamedTuple):
 
 
 def split_concepts(cells: Sequence[str]) -> SplitConcepts:
-    """Takes cells of concepts apart; a concept that a cell names twice counts once."""
+    """Takes cells of concepts apart; a concept that a cell names twice counts once.
+
+    >>> split_concepts(["adding", "adding~~counting"]).concepts
+    ('adding', 'counting')
+    """
     parts = [sorted(set(cell.split(BETWEEN_CONCEPTS))) for cell in cells]
     concepts = tuple(sorted({concept for cell in parts for concept in cell}))
     code_of = {concept: code for code, concept in enumerate(concepts)}

@@ -21,6 +21,10 @@ class EMA(NamedTuple):
     **Fields:**
 
     - `start`: mastery before the first answer.
+
+    >>> model = EMA(start=np.array([0.5]), alpha=0.1)
+    >>> round(float(model.update(0, model.init(0), correct=1.0)), 2)
+    0.55
     """
 
     start: Float[np.ndarray, " entries"]

@@ -34,7 +34,12 @@ MODELS = (*MASTERY_MODELS, *RESPONSE_MODELS)
 
 
 def model_name(model: MasteryModel | ResponseModel) -> str:
-    """The name that stands for the kind of model."""
+    """The name that stands for the kind of model.
+
+    >>> from mccpo.mastery import EMA
+    >>> model_name(EMA(start=np.array([0.5])))
+    'ema'
+    """
     return next(name for name, kind in {**_KINDS, **_RESPONSE_KINDS}.items() if type(model) is kind)
 
 
@@ -43,6 +48,10 @@ def model_to_json(model: MasteryModel | ResponseModel) -> dict[str, Any]:
 
     A response model has `shared` weights and those of its `items` beside those of its concepts, and none for what it
     was not fitted to.
+
+    >>> from mccpo.mastery import EMA
+    >>> model_to_json(EMA(start=np.array([0.2, 0.3]), concepts=("adding",)))["concepts"]
+    {'adding': {'start': 0.2}}
     """
     if isinstance(model, ResponseModel):
         return _response_to_json(model)
@@ -59,7 +68,12 @@ def model_to_json(model: MasteryModel | ResponseModel) -> dict[str, Any]:
 
 
 def model_from_json(document: Mapping[str, Any], where: str = "the model") -> MasteryModel | ResponseModel:
-    """The model of a JSON object; InputError where it is none."""
+    """The model of a JSON object; InputError where it is none.
+
+    >>> document = {"model": "ema", "alpha": 0.1, "concepts": {"adding": {"start": 0.2}}, "unseen": {"start": 0.3}}
+    >>> model_from_json(document).alpha
+    0.1
+    """
     name = str(document.get("model"))
     if name in _RESPONSE_KINDS:
         return _response_from_json(_RESPONSE_KINDS[name], document, where)

@@ -29,6 +29,10 @@ class PFA(NamedTuple):
 
     - `ease`: the log-odds of a right answer without practice.
     - `success`, `failure`: what each right and each wrong answer adds to them.
+
+    >>> model = PFA(ease=np.array([0.0]), success=np.array([0.5]), failure=np.array([-0.1]))
+    >>> round(float(model.predict(0, model.update(0, model.init(0), correct=1.0)).correct), 2)
+    0.62
     """
 
     ease: Float[np.ndarray, " entries"]

@@ -19,6 +19,10 @@ class Responses(NamedTuple):
     - `event`: the same number for the rows of one event, which stand next to each other.
     - `time`: seconds since the epoch, NaN where unknown.
     - `item`: what was answered, a position in `items`, −1 where unknown; None where no item is known.
+
+    >>> columns = [[0, 0], [0, 1], [True, False], [0, 1], [0.0, 9.0]]
+    >>> Responses(*map(np.array, columns), learners=("ana",), concepts=("counting", "adding")).rows
+    2
     """
 
     learner: Int[np.ndarray, " rows"]
@@ -53,7 +57,13 @@ class Responses(NamedTuple):
 
 
 def split_learners(responses: Responses, share: float, seed: int) -> tuple[Responses, Responses]:
-    """The responses of most learners, and those of a `share` of them that is held out; a learner is never in both."""
+    """The responses of most learners, and those of a `share` of them that is held out; a learner is never in both.
+
+    >>> columns = [[0, 1], [0, 0], [True, False], [0, 1], [0.0, 0.0]]
+    >>> answers = Responses(*map(np.array, columns), learners=("ana", "ben"), concepts=("adding",))
+    >>> [part.rows for part in split_learners(answers, share=0.5, seed=0)]
+    [1, 1]
+    """
     present = np.unique(responses.learner)
     held = round(share * len(present))
     if not 0 < held < len(present):
@@ -83,7 +93,13 @@ class Sequences(NamedTuple):
 
 
 def sequences(responses: Responses) -> Sequences:
-    """Sorts the rows into sequences. An event has one row for a concept, so no sequence holds an event twice."""
+    """Sorts the rows into sequences. An event has one row for a concept, so no sequence holds an event twice.
+
+    >>> columns = [[0, 0, 0], [0, 1, 0], [True, False, True], [0, 1, 2], [0.0, 9.0, 60.0]]
+    >>> answers = Responses(*map(np.array, columns), learners=("ana",), concepts=("counting", "adding"))
+    >>> sequences(answers).length.tolist()
+    [2, 1]
+    """
     key = responses.concept.astype(np.int64) * max(len(responses.learners), 1) + responses.learner
     order = np.argsort(key, kind="stable")
     key = key[order]
@@ -106,6 +122,11 @@ def elapsed(responses: Responses, grouped: Sequences) -> Float[np.ndarray, " row
     """Seconds since the learner's last answer on the concept, row by row in `grouped.order`.
 
     0 before the first answer, NaN where there is no clock.
+
+    >>> columns = [[0, 0, 0], [0, 1, 0], [True, False, True], [0, 1, 2], [0.0, 9.0, 60.0]]
+    >>> answers = Responses(*map(np.array, columns), learners=("ana",), concepts=("counting", "adding"))
+    >>> elapsed(answers, sequences(answers)).tolist()
+    [0.0, 60.0, 0.0]
     """
     time = responses.time[grouped.order]
     since = np.diff(time, prepend=np.nan)

@@ -197,5 +197,9 @@ def _play_block(env: Environment[Any], rule: Policy, key: Any, episodes: int) ->
 
 
 def is_distribution(chances: Any) -> Any:
-    """Whether the chances of each column are those of a distribution."""
+    """Whether the chances of each column are those of a distribution.
+
+    >>> bool(is_distribution(np.array([0.25, 0.75])))
+    True
+    """
     return (chances >= 0).all(axis=0) & (abs(chances.sum(axis=0) - 1) < _ROUNDING)

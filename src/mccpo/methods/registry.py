@@ -180,18 +180,31 @@ def method_names(*, variants: bool = True, others: bool = True) -> list[str]:
 
 
 def method_entry(name: str) -> MethodEntry:
-    """A method by name; one of another package is imported now."""
+    """A method by name; one of another package is imported now.
+
+    >>> from mccpo.methods import method_names
+    >>> method_entry("mc-cpo").label
+    'MC-CPO'
+    """
     return METHODS[name]
 
 
 def sees_budgets(name: str) -> bool:
-    """Whether what a method does depends on the budgets."""
+    """Whether what a method does depends on the budgets.
+
+    >>> sees_budgets("mc-cpo"), sees_budgets("mastery-learning")
+    (True, False)
+    """
     entry = method_entry(name)
     return isinstance(entry, SolverEntry) or (isinstance(entry, GradientEntry) and entry.sees_budgets)
 
 
 def is_masked(name: str) -> bool:
-    """Whether a method's policies keep to what is ready; of the family that depends on the member."""
+    """Whether a method's policies keep to what is ready; of the family that depends on the member.
+
+    >>> is_masked("mc-cpo"), is_masked("unconstrained")
+    (True, False)
+    """
     entry = method_entry(name)
     return not isinstance(entry, GradientEntry) or entry.spec is None or entry.spec.masked
 

@@ -30,31 +30,61 @@ def is_number(value: object) -> bool:
 
 
 def check_gamma(gamma: float) -> None:
-    """Refuses a discount outside (0, 1]."""
+    """Refuses a discount outside (0, 1].
+
+    >>> check_gamma(1.2)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: gamma is 1.2; give a discount in (0, 1]
+    """
     if not is_number(gamma) or not 0 < gamma <= 1:
         raise InputError(f"gamma is {gamma}", fix="give a discount in (0, 1]")
 
 
 def check_horizon(horizon: int) -> None:
-    """Refuses a horizon that is not a positive whole number."""
+    """Refuses a horizon that is not a positive whole number.
+
+    >>> check_horizon(0)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: horizon is 0; give a whole number of steps of at least 1
+    """
     if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
         raise InputError(f"horizon is {horizon}", fix="give a whole number of steps of at least 1")
 
 
 def check_probability(name: str, value: float) -> None:
-    """Refuses a number that is not a probability."""
+    """Refuses a number that is not a probability.
+
+    >>> check_probability("guess", 20)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: guess is 20; give a probability in [0, 1]
+    """
     if not is_number(value) or not 0 <= value <= 1:
         raise InputError(f"{name} is {value}", fix="give a probability in [0, 1]")
 
 
 def check_at_least_0(name: str, value: float) -> None:
-    """Refuses a number that is negative or not finite."""
+    """Refuses a number that is negative or not finite.
+
+    >>> check_at_least_0("novelty", -1.0)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: novelty is -1.0; give a finite number of at least 0
+    """
     if not is_number(value) or not 0 <= value < math.inf:
         raise InputError(f"{name} is {value}", fix="give a finite number of at least 0")
 
 
 def check_span(name: str, value: float) -> None:
-    """Refuses a number of lessons that is not above 0 and finite."""
+    """Refuses a number of lessons that is not above 0 and finite.
+
+    >>> check_span("half_life", 0)
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: half_life is 0; give a number of lessons above 0
+    """
     if not is_number(value) or not 0 < value < math.inf:
         raise InputError(f"{name} is {value}", fix="give a number of lessons above 0")
 
@@ -80,7 +110,13 @@ def for_each_concept(value: Any, concepts: int) -> Float[np.ndarray, " concepts"
 
 
 def check_length(name: str, value: PerConcept, concepts: tuple[str, ...]) -> None:
-    """Refuses numbers that are not finite, or not as many as there are concepts."""
+    """Refuses numbers that are not finite, or not as many as there are concepts.
+
+    >>> check_length("ease", np.zeros(3), ("counting", "adding"))
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: ease has 3 numbers; give one for each of the 2 concepts
+    """
     if np.ndim(value) and np.shape(value) != (len(concepts),):
         raise InputError(
             f"{name} has {np.size(value)} numbers", fix=f"give one for each of the {len(concepts)} concepts"
@@ -90,7 +126,13 @@ def check_length(name: str, value: PerConcept, concepts: tuple[str, ...]) -> Non
 
 
 def check_per_concept(name: str, value: PerConcept, concepts: tuple[str, ...]) -> None:
-    """Refuses what is not a probability, or not as many as there are concepts."""
+    """Refuses what is not a probability, or not as many as there are concepts.
+
+    >>> check_per_concept("slip", np.array([0.1, 1.3]), ("counting", "adding"))
+    Traceback (most recent call last):
+        ...
+    mccpo.errors.InputError: slip of 'adding' is 1.3; give a probability in [0, 1]
+    """
     if np.ndim(value):
         check_length(name, value, concepts)
     wrong = np.flatnonzero(~((np.asarray(value) >= 0) & (np.asarray(value) <= 1)))

@@ -91,6 +91,10 @@ class Agenda:
 
 
 def line(text: str) -> str:
-    """A message in one line of a bearable length."""
+    r"""A message in one line of a bearable length.
+
+    >>> line("a message\nof two lines")
+    'a message of two lines'
+    """
     words = " ".join(text.split())
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -9,7 +9,11 @@ CORES = "NPROC"
 
 
 def cores() -> int:
-    """The cores that this process may use: those that it was given as a cell of work, else those of its machine."""
+    """The cores that this process may use: those that it was given as a cell of work, else those of its machine.
+
+    >>> cores() >= 1
+    True
+    """
     # Which cores a process may use is not known on every system.
     here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     given = os.environ.get(CORES, "")

@@ -30,7 +30,11 @@ Row = tuple[int, dict[str, str]]
 
 
 def parse_csv(content: bytes, source: str) -> RawGraph:
-    """Reads a graph from an edge list or a table of concepts."""
+    r"""Reads a graph from an edge list or a table of concepts.
+
+    >>> parse_csv(b"prerequisite,concept\ncounting,adding\n", "graph.csv").edges
+    (('counting', 'adding'),)
+    """
     rows = _rows(decode(content, source), source)
     header = next(rows)[1]
     read = _reader_for(header, source)
@@ -39,7 +43,13 @@ def parse_csv(content: bytes, source: str) -> RawGraph:
 
 
 def render_csv(raw: RawGraph, delimiter: str = ",") -> str:
-    """Writes a graph as an edge list with demands."""
+    """Writes a graph as an edge list with demands.
+
+    >>> print(render_csv(RawGraph((RawConcept("counting"), RawConcept("adding", ("counting",))))), end="")
+    prerequisite,concept,demand
+    ,counting,
+    counting,adding,
+    """
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow((*_EDGE_COLUMNS, "demand"))

@@ -36,7 +36,11 @@ def shorten(text: str) -> str:
 
 
 def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, for `object_pairs_hook`: of a key that is given twice JSON would silently take the last value."""
+    """A JSON object, for `object_pairs_hook`: of a key that is given twice JSON would silently take the last value.
+
+    >>> unrepeated([("name", "counting"), ("demand", 0.2)])
+    {'name': 'counting', 'demand': 0.2}
+    """
     entry = dict(pairs)
     if len(entry) != len(pairs):
         keys = [key for key, _ in pairs]

@@ -37,7 +37,12 @@ _EDGE_SHAPE = 'write {"prerequisite": ..., "concept": ..., "provenance": ..., "s
 
 
 def parse_json(content: bytes, source: str) -> RawGraph:
-    """Reads a graph from JSON text."""
+    """Reads a graph from JSON text.
+
+    >>> text = b'{"concepts": [{"name": "counting"}, {"name": "adding", "prerequisites": ["counting"]}]}'
+    >>> parse_json(text, "graph.json").edges
+    (('counting', 'adding'),)
+    """
     try:
         document = json.loads(decode(content, source), object_pairs_hook=unrepeated)
     except json.JSONDecodeError as error:
@@ -57,7 +62,14 @@ def parse_json(content: bytes, source: str) -> RawGraph:
 
 
 def render_json(raw: RawGraph) -> str:
-    """Writes a graph as JSON text, one concept a line and one line for each edge of which something is said."""
+    """Writes a graph as JSON text, one concept a line and one line for each edge of which something is said.
+
+    >>> print(render_json(RawGraph((RawConcept("counting"),))), end="")
+    {"format": "mccpo-curriculum/1",
+     "concepts": [
+      {"name": "counting", "prerequisites": []}
+     ]}
+    """
     lines = []
     for row in raw.rows:
         entry: dict[str, Any] = {"name": row.name}

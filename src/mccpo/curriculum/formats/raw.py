@@ -36,7 +36,11 @@ class RawConcept:
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a graph was derived: nobody stated its edges, a recipe made them."""
+    """How a graph was derived: nobody stated its edges, a recipe made them.
+
+    >>> print(Derivation("case", "package.json", {"names": "code"}))
+    derived by case from package.json (names=code)
+    """
 
     recipe: str
     origin: str
@@ -51,7 +55,11 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why an edge is there, and the numbers that speak for it."""
+    """Why an edge is there, and the numbers that speak for it.
+
+    >>> Evidence(EXPERT_TABLE).provenance
+    'expert table'
+    """
 
     provenance: str
     support: Mapping[str, Fact] = field(default_factory=dict)

@@ -30,7 +30,12 @@ def register_format(suffix: str, parse: Callable[[bytes, str], RawGraph], render
 
 
 def format_of(path: str | Path) -> GraphFormat:
-    """The format that a path's suffix names."""
+    """The format that a path's suffix names.
+
+    >>> from mccpo.curriculum import read_raw  # imports the formats
+    >>> format_of("graph.tsv.gz") is FORMATS["tsv"]
+    True
+    """
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()

@@ -22,7 +22,12 @@ GRAVE: frozenset[Kind] = frozenset(("cycle", "self-loop", "dangling"))
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: its kind, the concept or the path concerned, and what it means."""
+    """One thing that is wrong: its kind, the concept or the path concerned, and what it means.
+
+    >>> from mccpo.curriculum import RawConcept
+    >>> [finding.kind for finding in check(RawGraph((RawConcept("adding", ("adding",)),))).findings]
+    ['self-loop', 'unreachable']
+    """
 
     kind: Kind
     where: str

@@ -31,7 +31,11 @@ def spelling(name: str) -> str:
 
 
 def near_duplicates(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """The sets of distinct names that are spelt alike, in the order given."""
+    """The sets of distinct names that are spelt alike, in the order given.
+
+    >>> near_duplicates(["angle_types", "area", "angle types"])
+    (('angle_types', 'angle types'),)
+    """
     alike: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         alike.setdefault(spelling(name), []).append(name)

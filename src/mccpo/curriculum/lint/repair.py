@@ -82,6 +82,11 @@ def repaired(raw: RawGraph, *, reduce: bool = False) -> tuple[RawGraph, tuple[Re
     """The graph that `repair` leaves, with the labels and the demands of the file and no others.
 
     Refuses to drop most of the edges. What is left would be a graph that nobody stated.
+
+    >>> from mccpo.curriculum import RawConcept
+    >>> graph, removed = repaired(RawGraph((RawConcept("a"), RawConcept("b", ("a",)), RawConcept("c", ("b", "c")))))
+    >>> graph.edges, removed[0].kind
+    ((('a', 'b'), ('b', 'c')), 'self-loop')
     """
     curriculum, removed = repair(raw, reduce=reduce)
     _refuse_loss(raw, len(curriculum.edges) + sum(removal.kind == "redundant" for removal in removed))

@@ -108,7 +108,11 @@ class RandomFinite(BinaryMastery):
 
 
 def random_curriculum(draw: np.random.Generator, concepts: int) -> Curriculum:
-    """Draws a connected curriculum whose demand grows, with some noise, along its order."""
+    """Draws a connected curriculum whose demand grows, with some noise, along its order.
+
+    >>> random_curriculum(np.random.default_rng(0), concepts=3).concepts
+    ('k1', 'k2', 'k3')
+    """
     names = [f"k{i + 1}" for i in range(concepts)]
     edges = set()
     for v in range(1, concepts):

@@ -19,7 +19,11 @@ _AMOUNT = "abs:"
 
 @dataclass(frozen=True)
 class Floor:
-    """What must be reached at least: `number` of the whole that can be reached if `relative`, else that amount."""
+    """What must be reached at least: `number` of the whole that can be reached if `relative`, else that amount.
+
+    >>> parse_floor("learning=0.8").relative
+    True
+    """
 
     name: str
     number: float
@@ -69,7 +73,11 @@ def parse_floor(text: str) -> Floor:
 
 
 def parse_levels(text: str) -> tuple[Floor, ...]:
-    """The floors of a text that may name several levels, such as `learning=0.4,0.6,0.8`."""
+    """The floors of a text that may name several levels, such as `learning=0.4,0.6,0.8`.
+
+    >>> parse_levels("learning=0.4,0.8") == (parse_floor("learning=0.4"), parse_floor("learning=0.8"))
+    True
+    """
     name, sign, values = text.partition("=")
     return tuple(parse_floor(f"{name}{sign}{value}") for value in values.split(","))
 

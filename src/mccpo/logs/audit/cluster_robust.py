@@ -68,7 +68,11 @@ def sums_by(
 
 
 def rate_of(d: Float[np.ndarray, " learners"], n: Float[np.ndarray, " learners"]) -> Rate:
-    """One share, from the counts of each learner."""
+    """One share, from the counts of each learner.
+
+    >>> rate_of(np.array([1, 3]), np.array([4, 4])).rate
+    0.5
+    """
     return rates(sums(np.asarray(d)[:, None], np.asarray(n)[:, None]))[0]
 
 

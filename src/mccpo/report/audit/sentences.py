@@ -46,7 +46,11 @@ class AuditSubject(NamedTuple):
 
 
 def percent(rate: float | None) -> str:
-    """A share in per cent: to a tenth, with more digits below one per cent."""
+    """A share in per cent: to a tenth, with more digits below one per cent.
+
+    >>> percent(0.123), percent(0.00123)
+    ('12.3 %', '0.12 %')
+    """
     if rate is None:
         return "–"
     hundred = 100 * rate
@@ -59,7 +63,12 @@ def percent(rate: float | None) -> str:
 
 
 def interval(rate: Rate) -> str:
-    """The interval of a rate: `26.1 to 26.9 %`."""
+    """The interval of a rate: `26.1 to 26.9 %`.
+
+    >>> from mccpo.logs.audit import rate_of
+    >>> interval(rate_of([1, 3, 2], [40, 40, 40]))
+    '1.0 to 21.0 %'
+    """
     if rate.low is None or rate.high is None:
         return "no interval"
     return f"{percent(rate.low).removesuffix(' %')} to {percent(rate.high)}"
