@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
+from mccpo.bench.serve import large_record
 from mccpo.bench.serve import measurement as bench
 from mccpo.bench.serve.client import Connection
 from mccpo.bench.serve.load import Pupils, drive, teach
@@ -156,3 +157,30 @@ def test_a_small_load_from_start_to_replay(run_of, monkeypatch):
     assert 20 < one["megabytes"] < 300
     assert len(one["round_ratios"]) == 2
     assert "names none" in found["databases"]["postgresql"]["missing"]
+
+
+@pytest.mark.slow
+def test_a_small_record_is_listed_searched_and_started_on(run_of, monkeypatch):
+    monkeypatch.setattr(large_record, "CONNECTIONS", 4)
+    monkeypatch.setattr(large_record, "ASKED", 3)
+    monkeypatch.setattr(large_record, "postgres", nullcontext)
+    found = large_record.measure_large_record(run_of(make("tutor-15")), lambda _: None, 200)
+    one = found["databases"]["sqlite"]
+    assert one["events"] == 1 + 4 * 200  # the release; learners, their sessions, decisions and outcomes
+    assert len(one["starts"]) == 2
+    assert all(0 < start["ready_seconds"] <= start["monitor_seconds"] for start in one["starts"].values())
+    assert all(figures["first_ms"] > 0 for figures in one["pages"].values())
+    assert "names none" in found["databases"]["postgresql"]["missing"]
+
+
+SLOW = {
+    "pages": {"the page": {"first_ms": 20_000.0, "p50_ms": 1.0, "p99_ms": 300.0}},
+    "starts": {"after a SIGKILL": {"ready_seconds": 6.0, "monitor_seconds": 11.0, "megabytes": 1.0}},
+}
+
+
+def test_every_bar_of_a_large_record_can_be_missed():
+    told = list(large_record.missed_bars({"databases": {"sqlite": SLOW}}))
+    words = ("p99 of the page", "first request for the page", "ready after 6.0 s", "complete after 11.0 s")
+    assert len(told) == len(words)
+    assert all(word in line for word, line in zip(words, told, strict=True))

@@ -30,8 +30,8 @@ ASKED = 100
 """Requests for each kind of page, one after the other."""
 PAGE = 100
 """Learners, decisions or statements on a page of the API."""
-BARS = {"page_p99_ms": 200.0, "ready_seconds": 5.0, "monitor_seconds": 10.0}
-"""What must hold for every list, and after every start."""
+BARS = {"page_p99_ms": 200.0, "first_ms": 10_000.0, "ready_seconds": 5.0, "monitor_seconds": 10.0}
+"""What must hold for every list, for the first request for it, and after every start."""
 _PATIENCE = 120.0
 
 Note = Callable[[str], None]
@@ -69,6 +69,8 @@ def missed_bars(found: dict[str, Any]) -> Iterator[str]:
         for page, figures in one.get("pages", {}).items():
             if figures["p99_ms"] > BARS["page_p99_ms"]:
                 yield f"{name}: p99 of {page} is {figures['p99_ms']:.0f} ms"
+            if figures["first_ms"] > BARS["first_ms"]:
+                yield f"{name}: the first request for {page} takes {figures['first_ms']:.0f} ms"
         for start, figures in one.get("starts", {}).items():
             if figures["ready_seconds"] > BARS["ready_seconds"]:
                 yield f"{name}: {start}, ready after {figures['ready_seconds']:.1f} s"
@@ -84,8 +86,9 @@ def _measured(run: Path, url: str, folder: Path, learners: int, note: Note) -> d
         events = asyncio.run(_get(service.port, "/v1/anchor"))["number"]
         note(f"{database}: {events:,} events; {service.peak_bytes / 1e6:.0f} MB")
         pages = asyncio.run(_pages(service.port, learners // 2))
+        note(f"{database}: lists told; {service.peak_bytes / 1e6:.0f} MB")
         exports = asyncio.run(_exports(service.port))
-        note(f"{database}: lists and exports told; {service.peak_bytes / 1e6:.0f} MB")
+        note(f"{database}: exports told; {service.peak_bytes / 1e6:.0f} MB")
         megabytes = service.peak_bytes / 1e6
         service.process.send_signal(signal.SIGKILL)
         service.process.wait(_PATIENCE)
@@ -120,8 +123,10 @@ async def _pages(port: int, half: int) -> dict[str, dict[str, float]]:
     """How long pages of each list take: the first ones, those far into the list, and those of a name or a class."""
     middle = await _middle(port)
     paths = {
-        "the page of learners": "/pages/learners",
+        "learners, with all classes": "/pages/learners",
         "learners by a part of a name": f"/pages/learners?name=learner%20{half}",
+        "learners by what many have": "/pages/learners?name=LEARNER%20",
+        "those of a class by a part": f"/pages/learners?class=class%207&name={half}",
         "learners of a class": "/pages/learners?class=class%207",
         "learners far down": f"/pages/learners?skip={half}",
         "the API's learners": f"/v1/learners?limit={PAGE}&after={middle['learner']}",
@@ -151,8 +156,9 @@ async def _timed(port: int, path: str) -> dict[str, float]:
             if reply.status >= 300:
                 raise MccpoError(f"GET {path}: {reply.status} {reply.body[:200]!r}")
             tally.latencies.append(reply.seconds)
-    p50, p99 = np.percentile(tally.latencies, [50, 99]) * 1000
-    return {"p50_ms": float(p50), "p99_ms": float(p99)}
+    first, *others = tally.latencies  # the first search of names reads all of them
+    p50, p99 = np.percentile(others, [50, 99]) * 1000
+    return {"first_ms": first * 1000, "p50_ms": float(p50), "p99_ms": float(p99)}
 
 
 async def _exports(port: int) -> dict[str, dict[str, float]]:

@@ -20,8 +20,8 @@ from mccpo.serve.record.keyring import Keyring
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.rows import DecisionRow, Identity
 from mccpo.serve.record.schema import DECISION, EVENT, LEARNER, STANDING
-from mccpo.serve.service.learner_lists import Classes, damaged_text, identity_from_row, in_classes
 from mccpo.serve.service.messages import ConceptState, DecisionView, PresenceView, StateView
+from mccpo.serve.service.roll import Classes, damaged_text, identity_from_row, in_classes
 from mccpo.serve.service.views import decision_view, learner_view
 
 _REPORTED = ("correct", "hints", "seconds", "counted", "late", "before", "after")

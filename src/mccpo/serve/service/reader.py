@@ -18,10 +18,10 @@ from mccpo.serve.record.chain import rfc3339
 from mccpo.serve.record.learner_history import LearnerHistory
 from mccpo.serve.record.schema import EVENT, HEAD, LEARNER
 from mccpo.serve.record.store import Store
-from mccpo.serve.service import learner_lists, queries
+from mccpo.serve.service import queries, roll
 from mccpo.serve.service.database import Reading
-from mccpo.serve.service.learner_lists import Classes
 from mccpo.serve.service.messages import AnchorView, ClassView, DecisionView, LearnerView, PresenceView, StateView
+from mccpo.serve.service.roll import Classes, NameSearch
 from mccpo.serve.service.terms import Terms
 from mccpo.serve.service.views import learner_view
 
@@ -44,6 +44,7 @@ class Reader(ABC):
     store: Store
     terms: Terms
     clock: Callable[[], int]
+    names_held: NameSearch
     _classes: dict[tuple[str, tuple[str, ...] | None], tuple[list[ClassView], float]]
     """The classes of a tenant, all or some, as they were last counted, and until when they are told again."""
 
@@ -71,12 +72,12 @@ class Reader(ABC):
             matching = await rows.learners_named(connection, self.store.keyring, [(tenant, name)])
         if not matching:
             raise Missing("there is no learner of that name")
-        return learner_view(learner_lists.identity_from_row(matching[tenant, name], self.store.keyring))
+        return learner_view(roll.identity_from_row(matching[tenant, name], self.store.keyring))
 
     async def check_class(self, tenant: str, learner: str, classes: Classes) -> None:
         """Refuses a learner who is in none of the classes, as if there were none; None stands for all classes."""
         if classes is not None:
-            theirs = learner_lists.in_classes(self.store.keyring, tenant, classes)
+            theirs = roll.in_classes(self.store.keyring, tenant, classes)
             async with self._reading() as connection:
                 if not await rows.select_rows(connection, LEARNER, "id", [learner], *theirs):
                     raise Missing(f"there is no learner {learner}")
@@ -85,21 +86,21 @@ class Reader(ABC):
         self, tenant: str, *, after: str = "", limit: int = 100, classes: Classes = None
     ) -> list[LearnerView]:
         """A tenant's learners in the order of their ids, from the one after `after`; of some classes, or of all."""
-        query = select(LEARNER).where(*learner_lists.in_classes(self.store.keyring, tenant, classes))
+        query = select(LEARNER).where(*roll.in_classes(self.store.keyring, tenant, classes))
         query = query.where(LEARNER.c.erased.is_(None), LEARNER.c.id > after).order_by(LEARNER.c.id).limit(limit)
         async with self._reading() as connection:
             learners = await connection.execute(query)
-            return [learner_view(learner_lists.identity_from_row(row, self.store.keyring)) for row in learners]
+            return [learner_view(roll.identity_from_row(row, self.store.keyring)) for row in learners]
 
     async def presences(
         self, tenant: str, part: str = "", *, skip: int = 0, limit: int = 50, classes: Classes = None
     ) -> list[PresenceView]:
         """A tenant's learners whose name contains `part`, the most recently active first; of some classes, or all."""
+        # Before a connection is taken: who held one and waited for another could wait for ever.
+        among = await self.names_held.matching(tenant, part) if part else None
         async with self._reading() as connection:
             await self._refresh(connection)
-            identities = await learner_lists.list_learners(
-                connection, self.store.keyring, tenant, part, skip, limit, classes
-            )
+            identities = await roll.list_learners(connection, self.store.keyring, tenant, among, skip, limit, classes)
             ids = [identity.id for identity in identities]
             histories = await queries.read_histories(connection, ids, self.releases_on_record)
         release = self.release
@@ -116,7 +117,7 @@ class Reader(ABC):
         if began < until:
             return views
         async with self._reading() as connection:
-            views = await learner_lists.list_classes(connection, self.store.keyring, tenant, classes)
+            views = await roll.list_classes(connection, self.store.keyring, tenant, classes)
         now = time.monotonic()
         if sum(view.learners for view in views) > MANY:
             self._classes[asked] = (views, now + (now - began) / SHARE)
@@ -126,7 +127,7 @@ class Reader(ABC):
         """The names of a tenant's learners by id; erased learners have none."""
         async with self._reading() as connection:
             matching = await rows.select_rows(connection, LEARNER, "id", learners, LEARNER.c.tenant == tenant)
-        identities = [learner_lists.identity_from_row(row, self.store.keyring) for row in matching]
+        identities = [roll.identity_from_row(row, self.store.keyring) for row in matching]
         return {identity.id: identity.name for identity in identities if identity.name is not None}
 
     async def count_learners(self) -> int:

@@ -38,6 +38,7 @@ from mccpo.serve.service.database import Readiness, unavailable_on_failure
 from mccpo.serve.service.feed import EventFeed
 from mccpo.serve.service.reader import Reader
 from mccpo.serve.service.replies import IdempotentRequest, ReplyStore
+from mccpo.serve.service.roll import NameSearch
 from mccpo.serve.service.sessions import Lapse
 from mccpo.serve.service.terms import Terms
 from mccpo.serve.service.unit_of_work import RecordedEvent
@@ -83,6 +84,8 @@ class Service(Reader):
         self._classes = {}
         self._readiness = Readiness(self._check_room, lambda: self._writer.changes)
         self.feed = EventFeed(store, self._writer)
+        self.names_held = NameSearch(store)
+        self.feed.listen(self.names_held.on_event)
         self.replies = ReplyStore(store, clock, self.terms.reply_seconds)
 
     async def __aenter__(self) -> Self:
@@ -212,7 +215,8 @@ class Service(Reader):
         return await self._submit(msg.ErasureView, tenant, request, key)
 
     async def tidy(self) -> int:
-        """Ends sessions that timed out, erases learners past retention, drops old replies; counts the first two.
+        """Ends sessions that timed out, erases learners past retention; counts these two. Drops old replies, and names
+        that are no longer searched.
 
         A learner whose rows are damaged is passed over, so the others are still tidied.
         """
@@ -233,6 +237,7 @@ class Service(Reader):
         with unavailable_on_failure():
             async with self.store.writing() as (connection, _):
                 await connection.execute(delete(REPLY).where(REPLY.c.at < oldest))
+        await self.names_held.tidy()
         return done
 
     async def check_ready(self) -> None:

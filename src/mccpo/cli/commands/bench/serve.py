@@ -89,7 +89,10 @@ def _restart(found: dict[str, Any]) -> Iterator[str]:
             continue
         yield f"{name}, with {found['learners']:,} learners and {one['events']:,} events ({one['megabytes']:.0f} MB):"
         for page, figures in one["pages"].items():
-            yield f"  {page:<30}p50 {figures['p50_ms']:>6.1f} ms, p99 {figures['p99_ms']:>6.1f} ms"
+            yield (
+                f"  {page:<30}p50 {figures['p50_ms']:>6.1f} ms, p99 {figures['p99_ms']:>6.1f} ms, "
+                f"the first {figures['first_ms']:>6.1f} ms"
+            )
         for kind, figures in one["exports"].items():
             yield (
                 f"  all decisions as {kind:<13}{figures['seconds']:.1f} s, {figures['megabytes']:.0f} MB; p99 of the "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from mccpo.serve.problems import Unavailable
@@ -19,6 +19,8 @@ from mccpo.serve.service.messages import ClassView
 
 Classes: TypeAlias = Collection[str] | None
 """Those whose learners are asked for, by their label `class`; None for all learners, of a class or not."""
+FEW = 2_000
+"""Learners who are looked up one by one. Of more, the list of all has a page's worth near its beginning, as a rule."""
 MOST_CLASSES = 200
 """The most classes that are listed: those of which a learner was last heard."""
 
@@ -39,48 +41,54 @@ async def list_learners(
     connection: AsyncConnection,
     keyring: Keyring,
     tenant: str,
-    part: str,
+    among: Collection[str] | None,
     skip: int,
     limit: int,
     classes: Classes = None,
 ) -> list[Identity]:
-    """A tenant's learners whose name contains `part`, the most recently active first."""
-    query = select(LEARNER).join(STANDING, STANDING.c.learner == LEARNER.c.id).where(LEARNER.c.erased.is_(None))
+    """A tenant's learners, the most recently active first: those with the ids `among`, or all."""
     # Read backwards along the index of standings, so that the first page needs no sorting. A standing has the tenant
     # of its learner: asked for both, SQLite would begin with all learners of the tenant, and sort them.
-    query = query.where(
-        STANDING.c.tenant == tenant, STANDING.c.erased.is_(False), *of_classes(keyring, tenant, classes)
+    query = select(STANDING.c.learner, STANDING.c.active).where(
+        STANDING.c.tenant == tenant, STANDING.c.erased.is_(False)
     )
-    query = query.order_by(STANDING.c.active.desc(), STANDING.c.learner.desc())
-    if not part and classes is None:
-        return await _page_of_learners(connection, keyring, tenant, skip, limit)
-    if not part:
-        return [identity_from_row(row, keyring) for row in await connection.execute(query.offset(skip).limit(limit))]
-    # The database cannot look into names: they are read one after the other, until there are enough.
-    wanted, matching = part.casefold(), 0
-    found: list[Identity] = []
-    async with connection.stream(query) as learners:
-        async for chunk in learners.partitions(rows.CHUNK):
-            for row in chunk:
-                identity = identity_from_row(row, keyring)
-                if wanted in (identity.name or "").casefold():
-                    matching += 1
-                    found += [identity] if matching > skip else []
-                if len(found) == limit:
-                    return found
+    if classes is not None:
+        query = query.join(LEARNER, STANDING.c.learner == LEARNER.c.id).where(*of_classes(keyring, tenant, classes))
+    ordered = query.order_by(STANDING.c.active.desc(), STANDING.c.learner.desc())
+    if among is None:
+        page: Sequence[str] = (await connection.execute(ordered.offset(skip).limit(limit))).scalars().all()
+    elif len(among) > FEW:
+        page = await _along(connection, ordered, among, skip, limit)
+    else:
+        page = await _sorted_by_activity(connection, query, among, skip, limit)
+    found = {row.id: row for row in await rows.select_rows(connection, LEARNER, "id", page, LEARNER.c.erased.is_(None))}
+    return [identity_from_row(found[id], keyring) for id in page if id in found]
+
+
+async def _along(
+    connection: AsyncConnection, ordered: Select[Any], among: Collection[str], skip: int, limit: int
+) -> list[str]:
+    """A page of many learners: along the list of all, until there are enough."""
+    found: list[str] = []
+    async with connection.stream(ordered) as standings:
+        async for chunk in standings.partitions(rows.CHUNK):
+            found += [row.learner for row in chunk if row.learner in among]
+            if len(found) >= skip + limit:
+                break
             await asyncio.sleep(0)  # others need not wait for all of them
-    return found
+    return found[skip : skip + limit]
 
 
-async def _page_of_learners(
-    connection: AsyncConnection, keyring: Keyring, tenant: str, skip: int, limit: int
-) -> list[Identity]:
-    """A page of all learners: what is skipped is read from the standings alone."""
-    page = select(STANDING.c.learner).where(STANDING.c.tenant == tenant, STANDING.c.erased.is_(False))
-    page = page.order_by(STANDING.c.active.desc(), STANDING.c.learner.desc()).offset(skip).limit(limit)
-    ids = (await connection.execute(page)).scalars().all()
-    found = {row.id: row for row in await rows.select_rows(connection, LEARNER, "id", ids, LEARNER.c.erased.is_(None))}
-    return [identity_from_row(found[id], keyring) for id in ids if id in found]
+async def _sorted_by_activity(
+    connection: AsyncConnection, query: Select[Any], among: Collection[str], skip: int, limit: int
+) -> list[str]:
+    """A page of few learners: each is looked up, wherever it stands in the list of all."""
+    wanted, standings = list(among), []
+    for start in range(0, len(wanted), rows.CHUNK):
+        theirs = STANDING.c.learner.in_(wanted[start : start + rows.CHUNK])
+        standings += (await connection.execute(query.where(theirs))).all()
+    standings.sort(key=lambda row: (row.active, row.learner), reverse=True)
+    return [row.learner for row in standings[skip : skip + limit]]
 
 
 async def list_classes(
