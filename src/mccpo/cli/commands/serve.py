@@ -156,6 +156,8 @@ def _inputs(run: Path | None, database: str | None, keys: Path | None, *, demo: 
     if not demo and run is None:
         raise InputError("no run is named", fix="name the folder of one, or try --demo")
     if not demo and run is not None:
+        if not run.is_dir():
+            raise InputError(f"there is no run {run}", fix="name the folder of a finished run, or try --demo")
         yield run, database or str(run / DATABASE)
         return
     if run is not None or database is not None or keys is not None:
