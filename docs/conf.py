@@ -6,6 +6,7 @@ Tutorials are notebooks. They run when they change, and their outputs are kept i
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -55,7 +56,8 @@ nitpicky = False  # types of other packages have no page here, and none is downl
 
 def unlisted(index: str, docs: Path = DOCS) -> list[str]:
     """The pages beside the index that none of its tables of contents names."""
-    named = set(index.split())
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.MULTILINE | re.DOTALL)
+    named = {line for tree in trees for line in tree.splitlines()}  # a word of the text may be the name of a page
     return [page.stem for page in sorted(docs.glob("*.md")) if page.stem not in named | {"index"}]
 
 

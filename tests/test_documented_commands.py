@@ -16,7 +16,7 @@ from mccpo.cli import main
 from mccpo.cli.app import build_app
 from mccpo.cli.flags import Training
 from mccpo.curriculum.derive import RECIPES
-from mccpo.env import environment_names
+from mccpo.env import environment_names, needs_data
 from mccpo.errors import InputError
 from mccpo.experiments import FROM_LOGS, GROUPS, TABLES
 from mccpo.experiments.benchmark import SUITES
@@ -82,10 +82,10 @@ def own_names() -> frozenset[str]:
 
 
 def refused(words: list[str]) -> str | None:
-    """Why `compare` would not begin, where it can be asked: on an environment that needs no file of the reader's."""
+    """Why `compare` would not begin, where it can be asked: on an environment that needs no file and no data set."""
     _, bound, _ = build_app().parse_args(words, print_error=False, exit_on_error=False)
     given = bound.arguments
-    named = [name for name in given["environments"] if name in environment_names()]
+    named = [name for name in given["environments"] if name in environment_names() and not needs_data(name)]
     if not named:
         return None
     asked = {name: given[name] for name in ("ready", "objective") if name in given}

@@ -61,12 +61,6 @@ def test_the_platforms_signal_has_no_threshold_to_depend_on(capsys: pytest.Captu
     assert "depends on its threshold" not in capsys.readouterr().out
 
 
-def test_out_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    write_logs(Path("logs.parquet"))
-    assert main(["audit", "logs.parquet", "--out", "found.html"]) == 2
-    assert "name a folder" in capsys.readouterr().err
-
-
 def test_the_audit_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None:
     frame = write_logs(Path("logs.parquet"))
     assert main(["audit", "logs.parquet", "--model", "ema", "--out", "found", "--minimum", "20"]) == 0
@@ -82,6 +76,16 @@ def test_the_audit_is_printed_and_written(capsys: pytest.CaptureFixture[str]) ->
     kept = frame.filter(pl.len().over("learner") >= 20)
     assert told["episodes"] == {"interactions": kept.height, "learners": kept["learner"].n_unique()}
     assert "Right answers that bring no mastery: logs<" in Path("found/audit.html").read_text()
+
+
+def test_a_page_has_its_numbers_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    write_logs(Path("logs.parquet"))
+    assert main(["audit", "logs.parquet", "--model", "ema", "--out", "found/mine.html", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["written"] == [str(Path("found/mine.json")), str(Path("found/mine.html"))]
+    assert all(Path(name).exists() for name in told["written"])
+    assert main(["audit", "logs.parquet", "--model", "ema", "--out", "mine.txt"]) == 2
+    assert "name a page that ends in .html, or a folder" in capsys.readouterr().err
 
 
 def test_json_alone_is_printed_and_nothing_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,7 +259,7 @@ def test_requirements_certificate_and_groups_are_told_in_words(tutor: dict[str, 
     assert "progress in 60 % of all windows: c2 ≤ 0.55" in text
     assert "it cannot be said with 95 % confidence that J(c3) is within budget (MC-CPO in 2,000 fresh episodes)" in text
     assert re.search(r"J\(c3\)✗ failed17\.0017\.2017\.10", text)
-    assert "Unready, by gate: the mask forbids it." in text
+    assert "Unready, in truth: the mask forbids it." in text
     assert re.search(r"fast2\.000.{0,3}30\.00", text)
     assert re.search(r"slow▾ 1\.000.{0,3}▾ 31\.00", text)
     assert "Time to unlock" in text.partition("What the metrics mean")[2]

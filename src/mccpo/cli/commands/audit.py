@@ -58,7 +58,11 @@ def audit(
     seed: Annotated[WholeNumber, Parameter(help="The root of these places and of which episodes are retained.")] = 0,
     hours_ahead: Annotated[float, Parameter(help="How far local time is ahead of UTC, for months and hours.")] = 0.0,
     out: Annotated[
-        Path | None, Parameter(help=f"A folder for {PAGE} and {RESULT}; nothing is written by default.")
+        Path | None,
+        Parameter(
+            help=f"A folder for {PAGE} and {RESULT}, or NAME.html, which has NAME.json beside it; nothing is written "
+            "by default."
+        ),
     ] = None,
     table: Annotated[Path | None, Parameter(help="Also write the canonical table here, NAME.parquet.")] = None,
     json: JsonFlag = False,
@@ -76,11 +80,11 @@ def audit(
 
     if not -24 < hours_ahead < 24:
         raise InputError(f"--hours-ahead is {hours_ahead:g}", fix="give hours ahead of UTC, such as 8")
-    on_ray.calls(out)  # what is wrong with the cluster's flags is said before the logs are read
+    paths = None if out is None else _paths(out)
+    folder = None if paths is None else paths[0].parent
+    on_ray.calls(folder)  # what is wrong with the cluster's flags is said before the logs are read
     if table is not None:
         check_table("--table", table, logs)
-    if out is not None and (out.suffix or out.is_file()):
-        raise InputError(f"--out is {out}, and {RESULT} and {PAGE} need a folder", fix="name a folder")
     events = flags.read(logs)
     settings = FitSettings(restarts=restarts, seed=seed, alpha=alpha)
     fewest = minimum if minimum is not None else (20 if flags.format == "xes3g5m" else 30)
@@ -89,12 +93,12 @@ def audit(
     subject = AuditSubject(logs.stem or str(logs), fewest, episodes, hours_ahead, _reported(flags.format), explained)
     # All that can fail is done within, so that a command that fails leaves no table.
     with nullcontext() if table is None else writing_table(events, table):
-        gains: dict[str, Any] = gains_of(events, models, settings, on_ray, out) if models else {}
+        gains: dict[str, Any] = gains_of(events, models, settings, on_ray, folder) if models else {}
         retained = _retained(events, fewest, episodes, seed)
         result = run(
             events, gains, threshold=threshold, retained=retained, by=by or None, main=main, hours_ahead=hours_ahead
         )
-        written = [] if out is None else _write(result, subject, out)
+        written = [] if paths is None else _write(result, subject, *paths)
     described = audit_json(result, subject) | ({"written": written} if written else {})
     emit(described, as_json=json, text=lambda: "\n".join(_text(result, subject, written)))
 
@@ -109,15 +113,24 @@ def _models(events: pl.DataFrame, asked: tuple[Model, ...], logs: Path) -> tuple
     return ()
 
 
-def _write(result: Audit, subject: AuditSubject, out: Path) -> list[str]:
+def _paths(out: Path) -> tuple[Path, Path]:
+    """Where the page and the numbers go: `--out` is the page if it ends in .html, else a folder, as with `report`."""
+    if out.suffix.lower() in (".html", ".htm"):
+        return out, out.with_suffix(".json")
+    if out.suffix or out.is_file():
+        raise InputError(f"--out is {out}, which is no folder", fix="name a page that ends in .html, or a folder")
+    return out / PAGE, out / RESULT
+
+
+def _write(result: Audit, subject: AuditSubject, page: Path, numbers: Path) -> list[str]:
     """Writes the audit and its page, both or neither, and says where."""
     from mccpo.report.audit import audit_json, render_audit
 
-    page = render_audit(result, subject)
-    with files.replacing(out / RESULT) as numbers, files.replacing(out / PAGE) as shown:
-        numbers.write_text(dump_json(audit_json(result, subject), indent=1) + "\n", encoding="utf-8")
-        shown.write_text(page, encoding="utf-8")
-    return [str(out / RESULT), str(out / PAGE)]
+    text = render_audit(result, subject)
+    with files.replacing(numbers) as stored, files.replacing(page) as shown:
+        stored.write_text(dump_json(audit_json(result, subject), indent=1) + "\n", encoding="utf-8")
+        shown.write_text(text, encoding="utf-8")
+    return [str(numbers), str(page)]
 
 
 def gains_of(

@@ -16,6 +16,8 @@ from mccpo.errors import GateFailed
 if TYPE_CHECKING:
     from mccpo.runs.results import Certificate, Correction, Readiness
 
+_NORMAL = "(normal: the bound by the normal distribution, for comparison; nothing is decided by it)"
+
 
 def certify(
     run: Annotated[Path, Parameter(help="The folder of a finished run of a neural learner.")],
@@ -114,10 +116,9 @@ def _text(certificate: Certificate, path: Path) -> str:
         f"{policies} ({good} passed), {certificate.episodes:,} fresh episodes each; "
         f"{each.claims} bounds, each at {each.confidence_of_each:.6g} so that all hold at once",
         _family(each),
-        "",
     ]
     if certificate.budgets:
-        lines += [f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy"]
+        lines += ["", f"{'':<6}{'budget':>12}{'at most':>12}{'mean':>12}{'normal':>12}   of policy"]
     for name, bound in certificate.budgets.items():
         numbers = "".join(f"{number:>12.5g}" for number in (bound.budget, bound.bound, bound.mean, bound.normal))
         lines.append(f"{name:<6}{numbers}   {bound.policy}{'' if bound.passed else '   above its budget'}")
@@ -126,6 +127,8 @@ def _text(certificate: Certificate, path: Path) -> str:
     for name, bound in certificate.floors.items():
         numbers = "".join(f"{number:>12.5g}" for number in (bound.budget, bound.bound, bound.mean, bound.normal))
         lines.append(f"{name:<16}{numbers}   {bound.policy}{'' if bound.passed else '   below its floor'}")
+    if certificate.budgets or certificate.floors:
+        lines.append(_NORMAL)
     readiness = [] if certificate.prerequisite is None else [_readiness(certificate.prerequisite)]
     return "\n".join([*lines, "", *readiness, f"certificate: {path}"])
 

@@ -42,6 +42,7 @@ class PreparedEnsemble(Tutoring[OneOf]):
     It also has the prices of engagement and costs. Learning and costs of different kinds are not in the same units. So
     they come divided by `relative`: for each kind, a number for every cost and one for learning. `compare` finds them,
     such that the unconstrained policies cost as much with every kind, and the policy that teaches most teaches as much.
+    The costs are c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
 
     **Parameters:**
 

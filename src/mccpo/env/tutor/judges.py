@@ -46,6 +46,7 @@ class PreparedBestLR(Answering[Tallies]):
     drawn at the start, as the logs have it, and stays. Were it to move with every answer, a tutor who teaches what is
     hard would make learners less able. What counts as mastered, ready and gained is the same for all learners by their
     answers (`mccpo.env.tutor.answering`), with p the mean over items.
+    The costs are c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
     """
 
     name: ClassVar[str] = "prepared-best-lr"
@@ -114,6 +115,7 @@ class PreparedRecurrent(Answering[Float[Array, " units"]]):
     off them. Nothing holds the network to what a person would be like: practice may lower the chance of a right answer,
     and practice of one concept that of another. So it is there to judge and not to be learnt from. What counts as
     mastered, ready and gained is the same for all learners by their answers (`mccpo.env.tutor.answering`).
+    The costs are c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
     """
 
     name: ClassVar[str] = "prepared-recurrent"

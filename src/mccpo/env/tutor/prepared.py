@@ -72,6 +72,7 @@ class PreparedJudge(Answering[Practised]):
     right answer: r_E by p in place of K, ΔK, c2 and c4 by the change of p to be expected. A concept is ready in truth
     where p of all its prerequisites reaches θ. A group's K0 multiplies the odds of a right answer at the start.
     Its eta multiplies what practice adds to their logarithm.
+    The costs are c2 (too little gain), c3 (too little demand) and c4 (engagement without gain).
     """
 
     name: ClassVar[str] = "prepared-judge"

@@ -14,6 +14,8 @@ from mccpo.runs.results import Certificate, Groups, Results, Setting, Verdict
 
 _OF_THE_GATE = ("time_to_unlock", "restriction_rate")
 """What only the episodes tell in which a policy is watched."""
+_UNREADY = "true_violation_rate"
+"""What a certificate counts: lessons that were unready in truth, whatever the gate goes by."""
 _FEWER = (
     "These numbers are from fewer episodes than the table above, drawn apart from those: so they differ a little from "
     "it where both have a metric."
@@ -156,7 +158,7 @@ def certificate_table(certificate: Certificate) -> Html:
     entries = [(f"J({cost})", bound) for cost, bound in certificate.budgets.items()]
     entries += [(f"{metric_label(name)}, at least", bound) for name, bound in certificate.floors.items()]
     if certificate.prerequisite is not None:
-        entries.append((metric_label("prerequisite_violation_rate"), certificate.prerequisite))
+        entries.append((metric_label(_UNREADY), certificate.prerequisite))
     head = [el("th", name, scope="col") for name in ("", "Verdict", "Mean", f"Bound at {sure}", "Budget or floor")]
     rows = []
     for label, bound in entries:
@@ -166,7 +168,7 @@ def certificate_table(certificate: Certificate) -> Html:
     verdict = el("p", _passes(certificate.passed), f": {certificate_text(certificate)}")
     table = el("table", el("thead", el("tr", *head)), el("tbody", *rows), class_="certificate")
     reason = "" if certificate.prerequisite is None else certificate.prerequisite.reason
-    why = f"{metric_label('prerequisite_violation_rate')}: {reason}."
+    why = f"{metric_label(_UNREADY)}: {reason}."
     return join(verdict, _scrolling(table), el("p", why, class_="note") if reason else None)
 
 
