@@ -144,7 +144,20 @@ def test_a_damaged_key_file_answers_503_until_it_is_mended(release, tmp_path):
         assert api.get("/v1/decisions").status_code == 200
 
 
-UNSEEN = (" ", "\u3000", "\u200b", "\u200d", "\u202egro", "a\u0085b", "a\u2028b", "\ufeffAna", "\u2800", "Ana\u2066")
+UNSEEN = (
+    *(" ", "\u3000", "\u200b", "\u200d", "\u202egro", "a\u0085b", "a\u2028b", "\ufeffAna", "\u2800", "Ana\u2066"),
+    *(
+        "A\u034fna",
+        "\u034f",
+        "\ufe0f",
+        "\U000e0100",
+        "\u180b",
+        "A\u17b4na",
+        "Ana\U000e0041",
+        "A\U0001d173na",
+        "A\uffff",
+    ),
+)
 
 
 @pytest.mark.parametrize("name", UNSEEN)
@@ -153,9 +166,19 @@ def test_a_name_or_a_label_that_cannot_be_seen_is_refused(api, name):
         refused(api.post("/v1/learners", body), 422, "pattern")
 
 
-@pytest.mark.parametrize("name", ["Ana Lúcia", "علی\u200cرضا", "👩\u200d🏫", "李 雷", "O'Neil-3"])
+@pytest.mark.parametrize(
+    "name", ["Ana Lúcia", "علی\u200cرضا", "👩\u200d🏫", "❤\ufe0f", "葛\U000e0100城", "李 雷", "O'Neil-3"]
+)
 def test_a_name_in_any_script_is_taken(api, name):
     assert api.post("/v1/learners", {"name": name}).json()["name"] == name
+
+
+@pytest.mark.parametrize("path", ["/v1/learners/", "/v1/curriculum/", "/healthz/", "/pages/learners/"])
+def test_no_answer_leads_to_the_host_that_a_request_names(keyed, path):
+    """A redirection to it would take the key along, and behind a proxy over plain HTTP."""
+    answer = keyed["north", "admin"].get(path, headers={"Host": "evil.example"})
+    assert answer.status_code == 404
+    assert "location" not in answer.headers
 
 
 def test_keys_are_in_no_log_and_no_answer(keyed, caplog):

@@ -51,8 +51,11 @@ def create_app(service: Service, settings: Settings) -> FastAPI:
         await anchors.write()
         await _note_use(settings)
 
-    # No pages of documentation: those of the framework load scripts from elsewhere.
-    app = FastAPI(title="mccpo", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    # No pages of documentation: those of the framework load scripts from elsewhere. No redirection from a path with a
+    # slash at its end: it would lead, with the key, to whatever host and protocol the request names.
+    app = FastAPI(
+        title="mccpo", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.service, app.state.settings, app.state.watch, app.state.metrics = service, settings, watch, metrics
     app.state.draining = False
     for routes in (learners, decisions, releases, keys, xapi, operation):

@@ -8,11 +8,13 @@ from fastapi import Header, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 _HIDDEN = (
-    r"\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0001"
+    r"\x7f-\x9f\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
+    r"\ufff9-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
 )
-"""Characters that are not seen, or change how others are; but for the joiners, which scripts and emoji need."""
-_BLANK = r"\s\u115f\u1160\u200c\u200d\u2800\u3164\uffa0"
+"""Characters that are not seen, or change how others are; but for joiners and selectors of variants, which scripts and
+emoji need."""
+_BLANK = r"\s\u115f\u1160\u180b-\u180d\u180f\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0" "\U000e0100-\U000e01ef"
 """Characters of which a text may have some, but not these alone."""
 
 
