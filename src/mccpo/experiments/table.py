@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,8 +121,9 @@ def met(row: Row, budgets: Mapping[str, float], tolerance: float = 0.0) -> float
 
 
 def description(env: Environment[Any]) -> str:
-    """What an environment is, in the words of its class."""
-    return inspect.cleandoc(type(env).__doc__ or "").replace("`", "")
+    """What an environment is, in the words of its class, without its list of parameters, its example and its markup."""
+    about = re.split(r"\n\n(?=>>> |\*\*Parameters:)", inspect.cleandoc(type(env).__doc__ or ""))[0]
+    return about.replace("`", "").replace("**", "")
 
 
 def fronts(

@@ -84,7 +84,7 @@ def _names(axes: Axes, drawn: list[Pair], coloured: Strokes) -> None:
     """Names the rules and the methods in colour, at the point of each that teaches most."""
     named = [
         Named(*max(at for at, _ in _points(pair)), method_label(pair.method), INK)
-        for pair in drawn
+        for pair in sorted(drawn, key=lambda pair: pair.method != OUR_METHOD)  # the first of several names is written
         if pair.kind == _RULES or pair.method in coloured
     ]
     write_names(axes, named, [at for pair in drawn for at, _ in _points(pair)])

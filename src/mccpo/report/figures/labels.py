@@ -13,6 +13,7 @@ FONT = 8.0
 _LETTER, _LINE = 0.56, 1.25  # mean width of a letter and height of a line, in sizes of the font
 _TOGETHER = 4.0  # points nearer than this, in points of the page, share one name
 _CLEAR = 3.5  # half the side of a marker, which no name may cover
+_MOST_OF_AXES = 0.55  # the share of the width of the axes that names on one point may take
 # Where a name may stand, as shifts of its corner in points of the page, the best first; and how it is aligned.
 _PLACES = (
     (7.0, -0.4, "left"),
@@ -59,7 +60,7 @@ def write_names(axes: Axes, points: Sequence[Named], others: Sequence[tuple[floa
     scale = 72.0 / axes.figure.dpi
     inside = _Box(bounds.x0 * scale, bounds.y0 * scale, bounds.x1 * scale, bounds.y1 * scale)
     for point, names in _together(axes, named):
-        text = ", ".join(names)
+        text = _joined(names, _MOST_OF_AXES * (inside.right - inside.left))
         at = _on_page(axes, [(point.x, point.y)])[0]
         boxes = [_box(at, text, place) for place in _PLACES]
         costs = [sum(box.overlap(other) for other in taken) + 4.0 * _outside(box, inside) for box in boxes]
@@ -76,6 +77,16 @@ def write_names(axes: Axes, points: Sequence[Named], others: Sequence[tuple[floa
             color=point.colour,
         )
         taken.append(boxes[best])
+
+
+def _joined(names: Sequence[str], width: float) -> str:
+    """The names on one point; the first and how many more there are, where all of them are too wide.
+
+    >>> _joined(["MC-CPO", "CPO"], 100.0), _joined(["MC-CPO", "CPO", "FOCOPS", "PID-Lagrangian"], 100.0)
+    ('MC-CPO, CPO', 'MC-CPO and 3 more')
+    """
+    text = ", ".join(names)
+    return text if len(names) == 1 or _LETTER * FONT * len(text) <= width else f"{names[0]} and {len(names) - 1} more"
 
 
 def _together(axes: Axes, points: Sequence[Named]) -> list[tuple[Named, list[str]]]:
