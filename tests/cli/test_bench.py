@@ -283,12 +283,22 @@ def test_learners_belong_to_the_serve_bench(call, capsys):
 
 
 def test_the_ray_bench_says_what_a_cell_costs_and_how_busy_it_was(monkeypatch, capsys):
-    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 4.0, (40.0, 39.0, 44.0), (20.0, 18.0, 21.0))
-    monkeypatch.setattr(ray_cells, "measure", lambda _: measured)
-    assert main(["bench", "ray"]) == 0
+    nodes, processes = ((40.0, 39.0, 44.0), (20.0, 18.0, 21.0)), ((38.0, 39.0, 37.0), (19.0, 20.0, 18.0))
+    measured = ray_cells.RayBench(2, 0.5, 0.6, 1.6, 4.0, *nodes, *processes)
+    asked = []
+    monkeypatch.setattr(ray_cells, "measure", lambda _, seconds: asked.append(seconds) or measured)
+    assert main(["bench", "ray", "--cell-seconds", "5"]) == 0
     told = capsys.readouterr().out
     assert "on 2 cores, of which 0.5 were wanted before" in told
     assert "1.00 s more" in told
-    assert "2.00 times as fast" in told
+    assert "on two: 2.00 times as fast" in told
+    assert "by two: 2.00 times as fast" in told
     assert main(["bench", "ray", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["speed_up"] == 2.0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["speed_up"], found["ceiling"]) == (2.0, 2.0)
+    assert asked == [5, ray_cells.SECONDS]
+
+
+def test_seconds_of_a_cell_belong_to_the_ray_bench(capsys):
+    assert main(["bench", "serve", "--cell-seconds", "5"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -3,7 +3,8 @@
 The cluster is of this machine: nodes of one core each, on the loopback alone. Every process of a node is pinned to the
 node's core, those of the cluster's head and this one to the first node's, so that no core does two nodes' work. Cells
 that do nothing show what a cell costs beside those of plain processes (`--jobs`). Cells that compute for a while show
-the speed-up, with one node and with two in turns.
+the speed-up, with one node and with two in turns. Plain processes do the same cells, one at a time and two at once:
+that speed-up is the machine's own, and no cluster of it can be expected to reach more.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ import numpy as np
 from mccpo.errors import InputError, MccpoError
 from mccpo.work import Cell, Crew, Processes, RayCluster, cores
 
-EMPTY, BUSY = 6, 8
+EMPTY, BUSY = 6, 4
 """How many cells are timed of each kind."""
-SORTS = 1000
-"""How long a cell computes: some seconds on a core of its own."""
+SECONDS = 20
+"""How long a cell computes by default, about, on a core of its own: as cells of tables do, or less."""
+LONGEST = 600
+SORTS = 350  # of a million numbers, that take about a second
 TURNS = 3
 _NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 80 * 2**20}
 _CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -36,10 +39,10 @@ _LOOPBACK = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 @dataclass(frozen=True)
 class RayBench:
-    """Seconds of an empty cell by a process and by Ray, of a busy cell, of all busy cells on one node and on two.
+    """Seconds of an empty cell by a process and by Ray, of a busy cell, and of all busy cells by those who do them.
 
     `load` is how many processes wanted a core, the mean of the last minute, before anything was measured. Of one node
-    and of two there is a figure for each turn.
+    and of two, and of one plain process and of two, there is a figure for each turn.
     """
 
     cores: int
@@ -49,42 +52,63 @@ class RayBench:
     cell_seconds: float
     one_node: tuple[float, ...]
     two_nodes: tuple[float, ...]
+    one_process: tuple[float, ...]
+    two_processes: tuple[float, ...]
 
     @property
     def speed_up(self) -> float:
         """How many times as fast two nodes are as one, by the medians."""
         return median(self.one_node) / median(self.two_nodes)
 
+    @property
+    def ceiling(self) -> float:
+        """How many times as fast two plain processes are as one: what the two cores of the machine have to give."""
+        return median(self.one_process) / median(self.two_processes)
+
     def as_json(self) -> dict[str, Any]:
         """The measurements as plain values, for JSON."""
+        turns = ("one_node", "two_nodes", "one_process", "two_processes")
         return asdict(self) | {
             "overhead_seconds": self.ray_seconds - self.process_seconds,
-            "one_node_seconds": median(self.one_node),
-            "two_nodes_seconds": median(self.two_nodes),
+            **{f"{name}_seconds": median(getattr(self, name)) for name in turns},
             "speed_up": self.speed_up,
+            "ceiling": self.ceiling,
         }
 
 
-def measure(note: Callable[[str], None]) -> RayBench:
+def measure(note: Callable[[str], None], cell_seconds: int = SECONDS) -> RayBench:
     """Starts a cluster, measures, and ends it."""
+    if not 1 <= cell_seconds <= LONGEST:
+        raise InputError(f"a cell would take {cell_seconds} s", fix=f"give a whole number from 1 to {LONGEST}")
     if find_spec("ray") is None:
         raise InputError("the ray bench needs the package ray", fix="pip install 'mccpo[ray]'")
     load, whole = os.getloadavg()[0], cores()
     empty = [Cell(f"empty {at}", f"{__name__}:nothing") for at in range(EMPTY)]
-    one, two = [], []
+    turns: list[tuple[float, float, float, float]] = []
     with tempfile.TemporaryDirectory(prefix="mccpo-bench-") as folder, _cluster() as cluster:
-        busy = [Cell(f"busy {at}", f"{__name__}:compute", (Path(folder) / str(at),)) for at in range(BUSY)]
+        long = [(Path(folder) / str(at), cell_seconds * SORTS) for at in range(BUSY)]
+        busy = [Cell(f"busy {at}", f"{__name__}:compute", asked) for at, asked in enumerate(long)]
         ray = RayCluster(cluster.address)
         seconds(ray, empty[:1])  # the first start reads its files from the disk
         note("cells that do nothing")
         by_process, by_ray = seconds(Processes(1), empty) / EMPTY, seconds(ray, empty) / EMPTY
-        cell = seconds(Processes(1), busy[:2]) / 2 - by_process
         for turn in range(1, TURNS + 1):
-            note(f"cells that compute, turn {turn} of {TURNS}: on one node, then on two")
-            one.append(seconds(ray, busy))
-            with _second_node(cluster):
-                two.append(seconds(ray, busy))
-    return RayBench(whole, load, by_process, by_ray, cell, tuple(one), tuple(two))
+            note(f"cells that compute, turn {turn} of {TURNS}: one process, two, one node, two")
+            turns.append(_turn(cluster, ray, busy))
+    one_process, two_processes, one_node, two_nodes = zip(*turns, strict=True)
+    cell = median(one_process) / BUSY - by_process
+    return RayBench(whole, load, by_process, by_ray, cell, one_node, two_nodes, one_process, two_processes)
+
+
+def _turn(cluster: Any, ray: RayCluster, cells: list[Cell]) -> tuple[float, float, float, float]:
+    """Seconds of one plain process, of two on a core each, of one node and of two."""
+    one_process = seconds(Processes(1), cells)
+    with _on(_CORES[:2]):
+        two_processes = seconds(Processes(2), cells)
+    one_node = seconds(ray, cells)
+    with _second_node(cluster):
+        seconds(ray, [Cell("awake", f"{__name__}:nothing"), Cell("ready", f"{__name__}:nothing")])
+        return one_process, two_processes, one_node, seconds(ray, cells)
 
 
 def seconds(crew: Crew, cells: list[Cell]) -> float:
@@ -102,10 +126,10 @@ def nothing() -> str:
     return ""
 
 
-def compute(path: Path) -> Path:
+def compute(path: Path, sorts: int) -> Path:
     """A cell that computes on one core, and leaves a number."""
     values = np.random.default_rng(0).uniform(size=(1000, 1000))
-    total = sum(float(np.sort(values, axis=at % 2)[0, 0]) for at in range(SORTS))
+    total = sum(float(np.sort(values, axis=at % 2)[0, 0]) for at in range(sorts))
     path.write_text(str(total))
     return path
 
@@ -116,7 +140,7 @@ def _cluster() -> Iterator[Any]:
     os.environ.update(_LOOPBACK)  # before ray is imported, which reads them
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - an extra
 
-    with _pinned(0):
+    with _on(_CORES[:1]):
         cluster: Any = Cluster(initialize_head=True, head_node_args=_NODE | {"include_dashboard": False})
         try:
             yield cluster
@@ -127,7 +151,7 @@ def _cluster() -> Iterator[Any]:
 @contextmanager
 def _second_node(cluster: Any) -> Iterator[None]:
     """A second node for a while, on another core."""
-    with _pinned(1):
+    with _on(_CORES[-1:] if len(_CORES) < 2 else _CORES[1:2]):
         node = cluster.add_node(**_NODE)
     try:
         yield
@@ -136,13 +160,13 @@ def _second_node(cluster: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _pinned(node: int) -> Iterator[None]:
-    """This process, and those that it starts meanwhile, on the core of a node, where the system can pin them."""
+def _on(places: list[int]) -> Iterator[None]:
+    """This process, and those that it starts meanwhile, on some cores, where the system can pin them."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {_CORES[node % len(_CORES)]})
+    os.sched_setaffinity(0, places)
     try:
         yield
     finally:

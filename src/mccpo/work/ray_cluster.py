@@ -73,7 +73,8 @@ class RayCluster:
         with _connected(self.address) as ray:
             gpus = self._check(ray.nodes())
             conditions = Conditions(__version__, str(Path.cwd()), tuple(sys.path), _variables(self.cpus, gpus))
-            task = ray.remote(max_calls=1, max_retries=TRIES, num_cpus=self.cpus, num_gpus=gpus)(do_cell)
+            # A worker does cell after cell: each has a process of its own, and to start a worker takes longer.
+            task = ray.remote(max_calls=0, max_retries=TRIES, num_cpus=self.cpus, num_gpus=gpus)(do_cell)
             agenda, running = Agenda(cells), dict[Any, Cell]()
             try:
                 while agenda or running:
