@@ -167,6 +167,11 @@ def each(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, s
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
+def compile_alone(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, states: StateT) -> None:
+    """Compiles what `each` will call on a CPU, for states like these: in another thread, while something else runs."""
+    _alone.lower(function, context, *_pick((runs, states), np.asarray(0))).compile()
+
+
 def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:
     """A snapshot as named arrays, keyed by tree path; random keys as their data."""
     curves = jax.tree.map(lambda *leaves: np.stack(leaves), *snapshot.curves)

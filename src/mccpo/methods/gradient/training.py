@@ -9,6 +9,7 @@ Which of a run's policies is its result: see `mccpo.methods.gradient.selection`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -147,7 +148,10 @@ def train_variants(
     """
     context, runs, first = _set_up(env, variants, plan)
     begin = engine.begin(_step, context, runs, first, plan.points, resume)
-    end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
+    with ThreadPoolExecutor(1) as beside:  # what chooses is compiled while there is training
+        ready = beside.submit(_compile_choice, context, runs, begin.states)
+        end = engine.run(_step, context, runs, begin, plan.points, together=False, after_point=after_point)
+        ready.result()
     chosen = _choose(context, runs, end.states, len(variants), after_choice)
     shape = (len(variants), plan.seeds)
     env = context.env
@@ -219,12 +223,23 @@ def _choose(
 
 def _concluded(context: _Context, runs: _Run, states: NeuralState) -> Float[Array, "runs parameters"]:
     """The final policy of every run of a variant; where none is chosen, no program is compiled for it."""
-    one = jax.tree.map(lambda leaf: leaf[0], runs)
-    ends_as_it_is = type(one.learner).conclude is GradientMethod.conclude
-    if ends_as_it_is and not selection.selects(context.env, one.learner):
+    if _ends_as_it_is(context, runs):
         return states.average
     chosen: Float[Array, "runs parameters"] = engine.each(_conclude, context, runs, states)
     return chosen
+
+
+def _compile_choice(context: _Context, runs: _Run, states: NeuralState) -> None:
+    """Compiles what `_concluded` will call, where runs are taken one by one and some policy is to be chosen."""
+    if jax.default_backend() == "cpu" and not _ends_as_it_is(context, runs):
+        engine.compile_alone(_conclude, context, runs, states)
+
+
+def _ends_as_it_is(context: _Context, runs: _Run) -> bool:
+    """Whether nothing is chosen at the end of the first of some runs."""
+    one = jax.tree.map(lambda leaf: leaf[0], runs)
+    by_the_book = type(one.learner).conclude is GradientMethod.conclude
+    return by_the_book and not selection.selects(context.env, one.learner)
 
 
 def evaluate_neural(
@@ -280,10 +295,21 @@ def evaluate_policies(
     env = engine.as_arrays(env)
     runs = engine.stacked(playing, parameters.shape[1])
     flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
-    blocks = []
-    for block in range(-(-episodes // BLOCK)):
+
+    def asked(block: int) -> tuple[Any, ...]:
         keys = jnp.tile(evaluation_keys(seed, parameters.shape[1], block), len(playing))
-        blocks.append(jax.device_get(_judge_all(env, network, runs, flat, keys, min(episodes, BLOCK))))
+        return env, network, runs, flat, keys, min(episodes, BLOCK)
+
+    def judged(block: int) -> Episodes:
+        played: Episodes = jax.device_get(_judge_all(*asked(block)))
+        return played
+
+    if episodes > BLOCK:  # threads that began together would all compile it
+        _prepare_judge(*asked(0)).compile()
+    blocks: list[Episodes] = []
+    while (done := len(blocks)) * BLOCK < episodes:  # some at a time, so that Ctrl-C is heard between them
+        most = min(done + engine.workers(), -(-episodes // BLOCK))
+        blocks += engine.side_by_side(judged, range(done, most))
 
     def joined(*leaves: np.ndarray) -> np.ndarray:
         whole = np.concatenate(leaves, axis=-1)[..., :episodes]
@@ -336,3 +362,7 @@ def _judge_all(
         return evaluate_policy(env, NetworkPolicy(method, policy, network), key, episodes)
 
     return jax.lax.map(one, (runs, parameters, keys))
+
+
+_prepare_judge = _judge_all.lower
+"""Gives what compiles `_judge_all` for arguments like these, without a call."""
