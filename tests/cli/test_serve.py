@@ -294,6 +294,18 @@ def test_without_a_key_it_does_not_start_and_says_what_to_do(runs, capsys):
     assert not (runs / "six" / "decisions.db").exists()
 
 
+def test_keys_that_everybody_may_write_open_nothing(runs, capsys):
+    main(["keys", "create", *SIX, "--role", "admin"])
+    capsys.readouterr()
+    keys = runs / "six" / "decisions-keys.json"
+    keys.chmod(0o666)
+    assert "chmod 600 six/decisions-keys.json" in refusal(capsys, "serve", "six", "--port", "0")
+    keys.chmod(0o660)  # as a volume that a group shares may have it
+    with serving("six", keys=()) as (process, told):
+        assert httpx.get(f"{told['url']}/v1/curriculum", timeout=20).status_code == 401
+        process.signal(signal.SIGINT)
+
+
 def test_the_keys_go_with_the_record_wherever_it_is_started_from(runs, capsys):
     main(["keys", "create", *SIX, "--role", "admin", "--tenant", "local"])
     key = capsys.readouterr().out.strip()

@@ -5,6 +5,22 @@ import pytest
 from ..client import refused  # noqa: TID252 - shared by the folders of these tests
 
 
+@pytest.mark.parametrize("one", ['{"a":', "["])
+def test_what_is_nested_too_deeply_is_refused_however_deep_it_is(api, one):
+    """Decoder, forms and encoders reach different depths: each in between was a failure of the service."""
+    api.learner("deep")
+    actor = (
+        '{"actor": {"account": {"homePage": "https://s.example", "name": "deep"}}, "result": {"success": true}, "x": '
+    )
+    close = {"[": "]", '{"a":': "}"}[one]
+    statuses = set()
+    for depth in (90, 150, *range(890, 1000)):
+        body = f"{actor}{one * depth}1{close * depth}}}"
+        headers = {"content-type": "application/json", "Idempotency-Key": f"deep-{depth}-{close}"}
+        statuses.add((depth < 100, api("POST", "/v1/xapi/statements", content=body, headers=headers).status_code))
+    assert statuses == {(True, 200), (False, 422)}
+
+
 @pytest.mark.parametrize(
     "body",
     [

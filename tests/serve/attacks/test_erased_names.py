@@ -137,6 +137,26 @@ def test_a_record_is_not_served_without_its_own_keyring(release, tmp_path):
     asyncio.run(_open(Store(str(record), keyring=elsewhere)))
 
 
+def test_a_record_is_not_served_with_an_older_copy_of_its_keyring(release, tmp_path):
+    """The next learner would get the slot of one whom the copy does not know, and neither could be read again."""
+
+    async def register(name):
+        async with Service(Store(str(tmp_path / "record.db")), Releases(release)) as service:
+            return await service.register("t", Register(name))
+
+    asyncio.run(register("Ana"))
+    keyring, older, newest = (tmp_path / f"{name}.keyring" for name in ("record", "older", "newest"))
+    shutil.copy(keyring, older)
+    asyncio.run(register("Bea"))
+    shutil.copy(keyring, newest)
+    shutil.copy(older, keyring)
+    with pytest.raises(InputError, match="older copy of the keyring"):
+        asyncio.run(register("Cyd"))
+    shutil.copy(newest, keyring)
+    assert not asyncio.run(register("Bea")).new
+    assert asyncio.run(register("Cyd")).new
+
+
 async def _open(store):
     await store.open()
     await store.close()

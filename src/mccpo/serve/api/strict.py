@@ -11,11 +11,16 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
+DEEPEST = 100
+"""Objects and lists within each other. Those who read the value later may get less far than the decoder does."""
+
 
 def loads(content: bytes) -> Any:
     """The value that `content` writes in strict JSON; JSONDecodeError, whatever is wrong with it."""
     try:
         value = _DECODER.decode(content.decode("utf-8"))
+        if content.count(b"{") + content.count(b"[") > DEEPEST:
+            _check_depth(value)
         if b"\\u" in content:  # what is no character can only be written so
             _check_texts(value)
         return value
@@ -25,6 +30,16 @@ def loads(content: bytes) -> Any:
         raise json.JSONDecodeError("nested too deeply", "", 0) from None
     except ValueError as error:  # not UTF-8, a number of thousands of digits, or what the hooks below refuse
         raise json.JSONDecodeError(str(error)[:200], "", 0) from None
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        held = (entry.values() if isinstance(entry, dict) else entry for entry in level)
+        level = [inner for entries in held for inner in entries if isinstance(inner, dict | list)]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
 
 
 def _check_texts(value: Any) -> None:

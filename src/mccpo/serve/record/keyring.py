@@ -122,6 +122,14 @@ class Keyring:
                 if key == _ERASED and name != _ERASED:
                     yield name.rstrip(b"\0").decode(errors="replace")
 
+    def has_slot(self, learner: str, slot: int) -> bool:
+        """Whether a slot is that of a learner, erased or not; it is not in a copy from before it was added."""
+        try:
+            self._read(learner, slot)
+        except ValueError:
+            return False
+        return True
+
     def has_key(self, learner: str, slot: int) -> bool:
         """Whether a learner's key is there and not erased."""
         try:

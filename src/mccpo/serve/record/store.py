@@ -34,7 +34,7 @@ from mccpo.serve.record.engine import (
     readable,
 )
 from mccpo.serve.record.keyring import Keyring, keyring_beside
-from mccpo.serve.record.schema import HEAD
+from mccpo.serve.record.schema import HEAD, LEARNER
 from mccpo.serve.record.writes import write_and_remove
 
 ROOM = 256 * 1024
@@ -209,16 +209,25 @@ class Store:
         """Opens the keyring that the record needs; to read, it may be missing."""
         async with self.engine.connect() as connection:
             id = (await connection.execute(select(HEAD.c.keyring))).scalar_one()
+            last = select(LEARNER.c.id, LEARNER.c.slot).where(LEARNER.c.slot.is_not(None))
+            newest = (await connection.execute(last.order_by(LEARNER.c.slot.desc()).limit(1))).first()
         try:
             keyring = Keyring.open(self._needed_keyring(), write=create)
         except InputError:
             if create:
                 raise
             return
-        if keyring.id == id:
+        # A copy from before the newest learner would give their slot to somebody else. Who only reads finds out more.
+        older = keyring.id == id and newest is not None and not keyring.has_slot(newest.id, newest.slot)
+        if keyring.id == id and not (older and create):
             self._keyring = keyring
             return
         keyring.close()
+        if older:
+            raise InputError(
+                f"{keyring.path} is an older copy of the keyring of {self.name}: it lacks the keys of newer learners",
+                fix="put its newest copy back, or restore a backup from the time of this one",
+            )
         if create:
             raise InputError(
                 f"{keyring.path} is the keyring of another record than {self.name}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,6 +46,8 @@ def key_file_of(run: Path, record: str, keys: Path | None, *, no_keys: bool) -> 
         )
     beside = Path(url.database or "") if url.get_backend_name() == "sqlite" else run / DATABASE
     path = keys or keys_beside(beside)
+    if path.exists() and path.stat().st_mode & stat.S_IWOTH:
+        raise InputError(f"everybody on this machine may write keys into {path}", fix=f"chmod 600 {path}")
     file = KeyFile(path, optional=no_keys)
     if no_keys and file.asks:
         raise InputError(f"there are keys in {path}, which --no-keys would pass over", fix="leave --no-keys out")
