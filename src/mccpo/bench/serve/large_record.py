@@ -38,10 +38,14 @@ Note = Callable[[str], None]
 
 
 class _Start(NamedTuple):
-    """A start on the record: seconds to the first answer that it is ready and to a monitor that has all events."""
+    """A start on the record: seconds to the first answer that it is ready and to a monitor that has all events.
+
+    `cpu_seconds` is the processor time until then, which is the same on a machine that others use, too.
+    """
 
     ready_seconds: float
     monitor_seconds: float
+    cpu_seconds: float
     megabytes: float
 
 
@@ -96,7 +100,8 @@ def _measured(run: Path, url: str, folder: Path, learners: int, note: Note) -> d
     for name in ("after a SIGKILL", "after an orderly stop"):
         with service_of(run, url, *keyring) as service:
             complete = asyncio.run(_complete(service))
-            starts[name] = _Start(service.start_seconds, complete, service.peak_bytes / 1e6)._asdict()
+            used, megabytes = service.cpu_seconds, service.peak_bytes / 1e6
+            starts[name] = _Start(service.start_seconds, complete, used, megabytes)._asdict()
         note(f"{database}: {name}, ready in {service.start_seconds:.1f} s, the monitor complete in {complete:.1f} s")
     return {"events": events, "megabytes": megabytes, "pages": pages, "exports": exports, "starts": starts}
 

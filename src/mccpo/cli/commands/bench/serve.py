@@ -101,7 +101,8 @@ def _restart(found: dict[str, Any]) -> Iterator[str]:
         for start, figures in one["starts"].items():
             yield (
                 f"  {start:<30}ready in {figures['ready_seconds']:.1f} s, the monitor complete in "
-                f"{figures['monitor_seconds']:.1f} s; {figures['megabytes']:.0f} MB"
+                f"{figures['monitor_seconds']:.1f} s and {figures['cpu_seconds']:.1f} s of a processor; "
+                f"{figures['megabytes']:.0f} MB"
             )
 
 
