@@ -167,4 +167,8 @@ def through_the_proxy(web: httpx.Client, app: dict[str, str], keys: dict[str, st
     assert not visit.headers["location"].startswith("http:")
     cookie = visit.headers["set-cookie"].partition(";")[0]
     assert "Ana" in web.get("/pages/learners", headers={"Cookie": cookie}).text
+    # Whoever guesses keys and names other addresses is known by the one that the proxy names, in each process.
+    guesses = [{"Authorization": "Bearer wrong", "X-Forwarded-For": f"192.0.2.{number}"} for number in range(60)]
+    statuses = (web.get("/v1/curriculum", headers=guess).status_code for guess in guesses)
+    assert any(status == 429 for status in statuses)
     return {"learner": learner, "decision": decision}

@@ -248,3 +248,23 @@ def test_an_existing_record_migrates_and_its_names_are_sealed(database, release,
             assert (await verify(service.store)).wrong is None
 
     asyncio.run(story())
+
+
+def test_two_processes_migrate_one_record_at_once(database, release, tmp_path):
+    new = tmp_path / "made" / "new.db"
+    new.parent.mkdir()
+
+    async def start(name):
+        async with Service(Store(database), Releases(release)) as service:
+            assert not (await service.register("t", Register(WORDS[0]))).new
+            assert (await service.register("t", Register(name))).new
+
+    async def story():
+        async with Service(Store(str(new)), Releases(release)) as service:
+            await service.register("t", Register(WORDS[0], {"school": WORDS[1]}))
+        await _old_record(database, new)
+        await asyncio.gather(*(start(f"Pupil {number}") for number in range(3)))
+        async with Service(Store(database), Releases(release)) as service:
+            assert (await verify(service.store)).wrong is None
+
+    asyncio.run(story())
