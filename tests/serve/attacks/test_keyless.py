@@ -13,6 +13,9 @@ ELSEWHERE = [
     ["Host: localhost", "X-Forwarded-For: 203.0.113.9"],
     ["Host: localhost", "Via: 1.1 proxy"],
     ["Host: tutor.example"],
+    ["Host: localhost", "Host: tutor.example"],
+    ["Host: localhost:80@tutor.example"],
+    ["Host: [::1]tutor.example"],
 ]
 
 

@@ -35,6 +35,7 @@ _PASSED_ON = re.compile(
     r"|.*(forward|proxy|client-?ip|real-?ip|remote-?(ip|addr|user)|original-).*"
 )
 """Headers that proxies add to what they pass on."""
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:@/]+))(?::\d{1,5})?")
 
 
 class _Flood(TooMany):
@@ -129,7 +130,7 @@ class Guard:
         # A request that a proxy on this machine passes on does not come from this machine either: many proxies
         # say so in a header, or speak HTTP/1.0, and a browser behind one names the site that it believes to be at.
         passed_on = scope["http_version"] == "1.0" or any(map(_PASSED_ON.fullmatch, headers))
-        if passed_on or not is_loopback(host) or not is_loopback(_name(headers.get("host", ""))):
+        if passed_on or not is_loopback(host) or not is_loopback(_name(headers.getlist("host"))):
             raise Forbidden("there are no keys, so that only the loopback is answered; `mccpo keys create` makes one")
         for name in ("origin", "referer"):
             if name in headers and urlsplit(headers[name])[:2] != ("http", headers["host"]):
@@ -187,9 +188,10 @@ def _is_page(path: str) -> bool:
     return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
 
 
-def _name(host: str) -> str:
-    """A host without its port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+def _name(hosts: list[str]) -> str:
+    """The host that a request names, without its port; nothing where it names several, or none in the right form."""
+    named = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    return "" if named is None else named[1] or named[2]
 
 
 def _too_large(most: int) -> str:
