@@ -31,6 +31,7 @@ from mccpo.methods import (
     evaluate_neural,
     one_ahead,
     policies_alone,
+    prepare_alone,
 )
 
 MOST_TEACHING = MethodSpec("most-teaching", masked=True, shared=True)
@@ -82,9 +83,11 @@ def pretrained_anchors(
     told = session.telling(Stage(f"{env.name} anchors", 1, 4 * EVALUATION_EPISODES * env.horizon))
     told(0)
     names = QUICK_RULES if any(floor.name != "engagement" for floor in floors) else ()
-    with ThreadPoolExecutor(1) as beside:  # rules are played while the policies are compiled
+    with ThreadPoolExecutor(2) as beside:  # rules are played, and what plays is compiled, while policies are found
         rules = beside.submit(_rules, env, names, seed)
+        ready = beside.submit(prepare_alone, env, EVALUATION_EPISODES)
         engaging, teaching = policies_alone(env, seed)
+        ready.result()
         played = engaging.play(env, episodes=EVALUATION_EPISODES, seed=seed)
         taught = [values_of(env, teaching.play(env, episodes=EVALUATION_EPISODES, seed=seed), 0)] if names else []
         taught += rules.result()

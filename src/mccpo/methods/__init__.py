@@ -91,7 +91,7 @@ from mccpo.methods import constrained  # isort: skip
 from mccpo.methods import rules  # isort: skip
 from mccpo.methods import solvers  # isort: skip
 from mccpo.methods.constrained import Context, OnPolicy, penalised  # isort: skip
-from mccpo.methods.pretrained import policies_alone  # isort: skip
+from mccpo.methods.pretrained import policies_alone, prepare_alone  # isort: skip
 from mccpo.methods.rules import among_quick, remembers, tabulate  # isort: skip
 
 PAPER_METHODS = ("unconstrained", "reward-shaped", "post-hoc", "mc-cpo", "mc-cpo-no-frontier")
@@ -179,6 +179,7 @@ __all__ = [
     "play_rule",
     "point_of",
     "policies_alone",
+    "prepare_alone",
     "pretrained",
     "price_unit",
     "recurrent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,11 +20,11 @@ from mccpo.methods import engine
 from mccpo.methods.episodes import Episodes, Moment, NetworkPolicy, Policy, account, perform, summed
 from mccpo.methods.gradient.gradient_method import GradientMethod
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.training import BLOCK, evaluate_policies, evaluation_keys
+from mccpo.methods.gradient.training import BLOCK, evaluate_policies, evaluation_keys, prepare_policies
 from mccpo.methods.rules import among_quick
 
 REMEMBERED = 16
-"""Of how many sets of rules the last episodes are kept: anchors, tables and judges ask for the same ones."""
+"""Of how many sets of policies the last episodes are kept: anchors, tables and judges ask for the same ones."""
 _PLAYED: dict[Any, Episodes] = {}
 IMPROPER = "its chances of actions are not from 0 to 1, or do not sum to 1"
 _ROUNDING = 1e-4  # of chances that sum to 1 in single precision
@@ -57,6 +58,10 @@ class PolicySet(abc.ABC):
     def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
         """Fresh episodes of every policy, by keys that follow from a root seed; the leading axis is that of seeds."""
 
+    def prepare(self, env: Environment[Any], *, episodes: int) -> None:
+        """Compiles what `play` calls where that takes long: for another thread, while something else is under way."""
+        del env, episodes
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkPolicies(PolicySet):
@@ -81,10 +86,22 @@ class NetworkPolicies(PolicySet):
         return NetworkPolicy(playing, jnp.asarray(self.parameters[seed]), network, self.kappa)
 
     def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
+        """The episodes of every policy; many, asked for again, are not played again, few are parts of a certificate."""
         seen = self._seen(env)
         playing, network = self.method.playing(seen), self.method.network(seen)
-        played = evaluate_policies(seen, [playing], network, self.parameters[None], episodes=episodes, seed=seed)
-        return jax.tree.map(lambda leaf: leaf[0], played)
+
+        def play() -> Episodes:
+            played = evaluate_policies(seen, [playing], network, self.parameters[None], episodes=episodes, seed=seed)
+            return jax.tree.map(lambda leaf: leaf[0], played)
+
+        if episodes <= BLOCK:
+            return play()
+        return _once(_key((seen, playing, self.parameters), network, episodes, seed), play)
+
+    def prepare(self, env: Environment[Any], *, episodes: int) -> None:
+        seen = self._seen(env)
+        playing, network = self.method.playing(seen), self.method.network(seen)
+        prepare_policies(seen, [playing], network, self.parameters[None], episodes=episodes)
 
     def _seen(self, env: Environment[Any]) -> Environment[Any]:
         """The environment as these policies see it."""
@@ -113,26 +130,8 @@ class RulePolicies(PolicySet):
 
     def play(self, env: Environment[Any], *, episodes: int, seed: int) -> Episodes:
         """The episodes of every copy; the same ones, asked for again, are not played again."""
-        key = self._key(env, episodes, seed)
-        if (known := _PLAYED.get(key)) is not None:
-            return known
-        found = self._play(env, episodes, seed)
-        if key is not None:
-            _PLAYED[key] = found
-            while len(_PLAYED) > REMEMBERED:
-                _PLAYED.pop(next(iter(_PLAYED)), None)
-        return found
-
-    def _key(self, env: Environment[Any], episodes: int, seed: int) -> Any:
-        """What the episodes depend on; None where an environment or a rule cannot be told by its numbers."""
-        try:
-            leaves, structure = jax.tree.flatten((engine.as_arrays(env), self.rule))
-            numbers = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in map(np.asarray, leaves))
-            digest = hashlib.sha256(repr(numbers).encode()).hexdigest()
-            hash(structure)
-            return structure, digest, self.copies, episodes, seed
-        except (TypeError, ValueError):
-            return None
+        key = _key((env, self.rule), self.copies, episodes, seed)
+        return _once(key, lambda: self._play(env, episodes, seed))
 
     def _play(self, env: Environment[Any], episodes: int, seed: int) -> Episodes:
         played = []
@@ -141,6 +140,30 @@ class RulePolicies(PolicySet):
             play.check()
             played.append(play.episodes)
         return jax.tree.map(lambda *leaves: np.stack(leaves), *played)
+
+
+def _key(numbers: Any, *rest: Any) -> Any:
+    """What episodes depend on, as a key; None where an environment or a policy cannot be told by its numbers."""
+    try:
+        leaves, structure = jax.tree.flatten(engine.as_arrays(numbers))
+        told = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in map(np.asarray, leaves))
+        digest = hashlib.sha256(repr(told).encode()).hexdigest()
+        hash((structure, rest))
+        return structure, digest, rest
+    except (TypeError, ValueError):
+        return None
+
+
+def _once(key: Any, play: Callable[[], Episodes]) -> Episodes:
+    """The episodes that `play` gives, or those that it gave for the same key a short while ago."""
+    if (known := _PLAYED.get(key)) is not None:
+        return known
+    found = play()
+    if key is not None:
+        _PLAYED[key] = found
+        while len(_PLAYED) > REMEMBERED:
+            _PLAYED.pop(next(iter(_PLAYED)), None)
+    return found
 
 
 def check_rule(env: Environment[Any], name: str, rule: Policy) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from mccpo._version import __version__
 from mccpo.env import describe_environment, make
 from mccpo.errors import InputError
 from mccpo.experiments import evaluate
-from mccpo.experiments.certification.certify import Progress, Terms, certify, check_policy, family_of
+from mccpo.experiments.certification.certify import Progress, Terms, certify, check_policy, family_of, prepare
 from mccpo.experiments.certification.judges import judges_of
 from mccpo.experiments.saved_policies import Policies, load_policies
 from mccpo.files import dump_json, read_json
@@ -112,11 +113,10 @@ def certify_run(
     saved = load_policies(run)
     policies = _only(saved, method, part)
     check_policy(policies, terms)
-    places: list[tuple[Look, Policies]] = []
-    for name in dict.fromkeys(on):
-        env = None if name is None else make(name)
-        there = policies if env is None else evaluate.moved(policies, env, saved, EVALUATION_EPISODES, policies.seed)
-        places.append((_look(name, env, terms), there))
+    with ThreadPoolExecutor(1) as beside:  # what plays is compiled while floors elsewhere are found
+        ready = beside.submit(prepare, policies, terms)
+        places = list(_places(policies, saved, on, terms))
+        ready.result()
     ledger = Ledger.read(run)
     for look, _ in places:
         ledger = ledger.looking(look)
@@ -171,6 +171,16 @@ def read_certificate(run: Path, path: Path) -> Certificate:
 def read_certificates(run: Path) -> list[Certificate]:
     """All certificates of a run."""
     return [read_certificate(run, path) for path in certificate_files(run)]
+
+
+def _places(
+    policies: Policies, saved: Sequence[Policies], on: Sequence[str | None], terms: Terms
+) -> Iterator[tuple[Look, Policies]]:
+    """The environments, each once, and the policies in each of them."""
+    for name in dict.fromkeys(on):
+        env = None if name is None else make(name)
+        there = policies if env is None else evaluate.moved(policies, env, saved, EVALUATION_EPISODES, policies.seed)
+        yield _look(name, env, terms), there
 
 
 def _look(name: str | None, env: Any, terms: Terms) -> Look:

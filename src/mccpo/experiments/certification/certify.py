@@ -155,6 +155,12 @@ def certify(
     )
 
 
+def prepare(policies: Policies, terms: Terms) -> None:
+    """Compiles what plays the policies: in another thread, while something else is under way."""
+    env = _seen_through(policies.env, terms.estimation_error)
+    policies.policies.only(terms.policy or 0).prepare(env, episodes=_BLOCK)
+
+
 def check_policy(policies: Policies, terms: Terms) -> None:
     """Refuses to certify a policy that is not there."""
     seeds = len(policies.parameters)

@@ -292,13 +292,7 @@ def evaluate_policies(
         raise InputError(
             f"the policies have the shape {parameters.shape}", fix=f"give ({expected[0]}, seeds, {expected[1]})"
         )
-    env = engine.as_arrays(env)
-    runs = engine.stacked(playing, parameters.shape[1])
-    flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
-
-    def asked(block: int) -> tuple[Any, ...]:
-        keys = jnp.tile(evaluation_keys(seed, parameters.shape[1], block), len(playing))
-        return env, network, runs, flat, keys, min(episodes, BLOCK)
+    asked = _judging(env, playing, network, parameters, episodes=episodes, seed=seed)
 
     def judged(block: int) -> Episodes:
         played: Episodes = jax.device_get(_judge_all(*asked(block)))
@@ -316,6 +310,39 @@ def evaluate_policies(
         return whole.reshape(*parameters.shape[:2], *whole.shape[1:])
 
     return jax.tree.map(joined, *blocks)
+
+
+def prepare_policies(
+    env: Environment[Any],
+    playing: Sequence[MethodArrays],
+    network: Network,
+    parameters: Float[np.ndarray, "variants seeds parameters"],
+    *,
+    episodes: int,
+) -> None:
+    """Compiles what `evaluate_policies` will call for policies like these."""
+    _prepare_judge(*_judging(env, playing, network, parameters, episodes=episodes, seed=0)(0)).compile()
+
+
+def _judging(
+    env: Environment[Any],
+    playing: Sequence[MethodArrays],
+    network: Network,
+    parameters: Float[np.ndarray, "variants seeds parameters"],
+    *,
+    episodes: int,
+    seed: int,
+) -> Callable[[int], tuple[Any, ...]]:
+    """What `_judge_all` is asked for each block."""
+    env = engine.as_arrays(env)
+    runs = engine.stacked(playing, parameters.shape[1])
+    flat = jnp.asarray(parameters).reshape(-1, parameters.shape[-1])
+
+    def asked(block: int) -> tuple[Any, ...]:
+        keys = jnp.tile(evaluation_keys(seed, parameters.shape[1], block), len(playing))
+        return env, network, runs, flat, keys, min(episodes, BLOCK)
+
+    return asked
 
 
 def evaluation_keys(seed: int, seeds: int, block: int = 0) -> Any:

@@ -96,6 +96,12 @@ def policies_alone(env: Environment[Any], seed: int) -> tuple[NetworkPolicies, N
     return engaging, teaching
 
 
+def prepare_alone(env: Environment[Any], episodes: int) -> None:
+    """Compiles what plays the policies of `policies_alone`, whatever they turn out to be."""
+    method = PretrainedEngagement()
+    NetworkPolicies(method, np.zeros((1, method.network(env).size), np.float32)).prepare(env, episodes=episodes)
+
+
 def best_alone(
     env: Environment[Any], method: PretrainedNetwork, budgets: Budgets, key: PRNGKeyArray
 ) -> tuple[Float[Array, " parameters"], Float[Array, " parameters"]]:
