@@ -68,6 +68,12 @@ def list_the_rest(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(UNLISTED, "\n".join(unlisted(source[0])))
 
 
+def read_the_index_again(*_: object) -> list[str]:
+    """Has Sphinx read the index in every build, since a new page changes what it lists, and not its file."""
+    return ["index"]
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("env-get-outdated", read_the_index_again)
     app.connect("source-read", list_the_rest)

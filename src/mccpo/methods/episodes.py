@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment, FiniteEnvironment, Observation, TimeStep
+from mccpo.errors import InputError
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.rollout import network_of
 from mccpo.methods.mc_cpo.spec import MethodArrays, execute
@@ -158,6 +159,7 @@ def perform(
         state, obs, alive, memory = carry
         choosing, moving = jax.random.split(draw)
         executed = actor.probabilities(env, memory, obs)
+        _check_shape(actor, executed, (len(env.action_names) + 1, episodes))
         action = sample(jax.random.uniform(choosing, (episodes,)), executed, executed > 0, axis=0)
         keys = jax.random.split(moving, episodes)
         step = jax.vmap(env.step, in_axes=(0, -1, -1), out_axes=-1)(keys, state, action)
@@ -167,6 +169,16 @@ def perform(
 
     first = (state, obs, jnp.ones(episodes, bool), actor.begin(env, episodes))
     return jax.lax.scan(act, first, jax.random.split(playing, env.horizon))[1]
+
+
+def _check_shape(actor: Policy, chances: Any, shape: tuple[int, int]) -> None:
+    """Refuses chances without the row for doing nothing: an action that is not there would be taken for the last."""
+    if jnp.shape(chances) != shape:
+        raise InputError(
+            f"{type(actor).__name__}.probabilities gives the shape {jnp.shape(chances)}",
+            fix=f"give {shape}: a row for each of the {shape[0] - 1} actions, one for doing nothing, a column for "
+            "each episode",
+        )
 
 
 def trace(
