@@ -16,9 +16,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 WITH_COMMANDS = [
     page
     for page in [*DOCS.parent.glob("*.md"), *sorted(DOCS.rglob("*.md"))]
-    if "_build" not in page.parts and re.search(r"^(\$|!)\s?mccpo ", page.read_text("utf-8"), re.MULTILINE)
+    if "_build" not in page.parts and re.search(r"^((\$|!)\s?)?mccpo [a-z]", page.read_text("utf-8"), re.MULTILINE)
 ]
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LISTED = re.compile(r"^```text\n((?:mccpo [a-z].*\n)+)```", re.MULTILINE)
 VARIABLE = re.compile(r"^\$ ([A-Z]+)=(\S+)$", re.MULTILINE)
 WRITTEN = "%%writefile "
 
@@ -65,6 +66,13 @@ def typed_in_consoles(page: Path) -> Iterator[list[str]]:
                     yield shlex.split(Template(command).safe_substitute(variables), comments=True)[1:]
 
 
+def listed(page: Path) -> Iterator[list[str]]:
+    """The calls of `mccpo` in lists of commands, each with a remark."""
+    for commands in LISTED.findall(page.read_text("utf-8")):
+        for line in commands.splitlines():
+            yield shlex.split(line, comments=True)[1:]
+
+
 def before_shell(words: list[str]) -> list[str]:
     """A call without what the shell takes: redirections, and further commands."""
     ends = [at for at, word in enumerate(words) if word.startswith((">", "2>", "|", "&")) or word.endswith(";")]
@@ -74,4 +82,4 @@ def before_shell(words: list[str]) -> list[str]:
 
 def calls(page: Path) -> list[list[str]]:
     """Every call of `mccpo` on a page, as the words after it."""
-    return [before_shell(call) for call in (*typed_in_cells(page), *typed_in_consoles(page))]
+    return [before_shell(call) for call in (*typed_in_cells(page), *typed_in_consoles(page), *listed(page))]

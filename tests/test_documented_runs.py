@@ -32,6 +32,7 @@ OMITTED = {
     r"metadata/questions\.json|package\.json": "needs files of others; tests/curriculum/derive has some",
     r"^benchmark|maskable-ppo": "takes hours; tests/cli/test_benchmark.py runs small ones",
     r"^reproduce (all|ablation|wrong-edges|held-out)": "takes hours; tests/experiments/paper makes each table, small",
+    r"^bench ": "takes minutes and measures speed; tests/bench has tests of the parts",
     r"^pretrain ": "takes hours on an accelerator; tests/methods/pretrained trains a moment",
     r"my-tutor|my-course": "needs the plug-in of the page; tests/test_registry.py installs one",
     r"^compare tutr-15": "is a mistake that its page explains",
