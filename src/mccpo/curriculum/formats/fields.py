@@ -31,7 +31,11 @@ def concept_name(name: object, where: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text as a message may show it: a number of hundreds of digits is cut."""
+    """A text as a message may show it: a number of hundreds of digits is cut.
+
+    >>> shorten("9" * 400).endswith("…")
+    True
+    """
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 

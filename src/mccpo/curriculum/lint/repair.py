@@ -16,7 +16,11 @@ from mccpo.errors import InputError
 
 @dataclass(frozen=True)
 class Removal:
-    """One thing that was taken out of a graph: its kind of fault, where, and why."""
+    """One thing that was taken out of a graph: its kind of fault, where, and why.
+
+    >>> Removal("self-loop", where="adding", why="is its own prerequisite").kind
+    'self-loop'
+    """
 
     kind: str
     where: str

@@ -32,7 +32,11 @@ class Rate(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How far a rate lies above another, with its interval."""
+    """How far a rate lies above another, with its interval.
+
+    >>> Difference(0.10, low=0.05, high=0.15).high
+    0.15
+    """
 
     difference: float
     low: float
