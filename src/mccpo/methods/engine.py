@@ -169,7 +169,8 @@ def each(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, s
 
 def compile_alone(function: Callable[[Any, Any, StateT], Any], context: Any, runs: Any, states: StateT) -> None:
     """Compiles what `each` will call on a CPU, for states like these: in another thread, while something else runs."""
-    _alone.lower(function, context, *_pick((runs, states), np.asarray(0))).compile()
+    one = _pick((runs, states), np.asarray(0))
+    _alone.lower(function, context, *one).compile()  # type: ignore[attr-defined]  # what a compiled function has
 
 
 def to_arrays(snapshot: Snapshot[Any, Any]) -> dict[str, np.ndarray]:

@@ -391,5 +391,5 @@ def _judge_all(
     return jax.lax.map(one, (runs, parameters, keys))
 
 
-_prepare_judge = _judge_all.lower
+_prepare_judge = _judge_all.lower  # type: ignore[attr-defined]  # what a compiled function has
 """Gives what compiles `_judge_all` for arguments like these, without a call."""
