@@ -28,7 +28,7 @@ from mccpo.methods.gradient.selection import score_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
-from mccpo.methods.pretrained.price_search import asked, each_candidate, policy_at, side_by_side
+from mccpo.methods.pretrained.price_search import asked, policy_at, side_by_side
 
 BLUNT = -30.0  # the logarithm of a sharpness of nothing
 STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
@@ -63,7 +63,7 @@ def final_logs(
     later, one = evaluation_episodes(env), jnp.ones(())
     # The margin of the final choice, in the larger standard errors of a grid's fewer episodes.
     margin = caution * error_of(one, batch * COPIES * ROUNDS, later) / error_of(one, batch, later)
-    at_once = side_by_side(env, network, CANDIDATES, batch)
+    at_once = side_by_side(env, CANDIDATES, batch)
     moves = jnp.asarray(asked(env, budgets), jnp.float32)
 
     def play(candidate: tuple[Float[Array, " weights+1"], PRNGKeyArray]) -> Episodes:
@@ -77,7 +77,7 @@ def final_logs(
     def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
         at, own = now
         copy = jnp.where(at < len(WIDTHS), 0, jnp.arange(CANDIDATES) % COPIES)
-        seen = each_candidate(play, (logs, jax.random.split(own, COPIES)[copy]), at_once)
+        seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=at_once)
         held = jax.vmap(lambda one: moved_budgets(budgets, one, AtRandom(seen.costs[0], many)))(seen.costs)
         scores = jnp.stack([jax.vmap(partial(score, by=margin + doubt))(held, seen) for doubt in DOUBTS])
         best = scores.at[:, 0].set(-jnp.inf).argmax(axis=1)

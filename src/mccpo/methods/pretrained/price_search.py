@@ -14,7 +14,6 @@ cross-entropy method from there: they draw about a mean, and move it and the spr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -23,15 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from mccpo.env import Environment
-from mccpo.methods.engine import workers
-from mccpo.methods.episodes import (
-    AT_ONCE,
-    SEEN_AT_ONCE,
-    Episodes,
-    NetworkPolicy,
-    evaluate_policy,
-    evaluation_episodes,
-)
+from mccpo.methods.episodes import SEEN_AT_ONCE, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
 from mccpo.methods.gradient.selection import score_of
@@ -145,7 +136,7 @@ def advance(
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
         return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = each_candidate(play, logs, side_by_side(env, network, CANDIDATES, as_long(env, EPISODES)))
+    seen = jax.lax.map(play, logs, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
     later = evaluation_episodes(env)
 
     def score(one: Episodes) -> Float[Array, ""]:
@@ -159,22 +150,9 @@ def advance(
     return found, Generation(logs[best], jax.tree.map(lambda leaf: leaf[best], seen))
 
 
-def each_candidate(play: Callable[[Any], Episodes], candidates: Any, at_once: int) -> Episodes:
-    """What each candidate plays, some of them at once, in one loop for each core.
-
-    A loop of small steps keeps about one core busy, and a CPU runs loops that need nothing of one another beside one
-    another. What a candidate plays does not depend on how many loops there are.
-    """
-    many = len(jax.tree.leaves(candidates)[0])
-    loops = next(number for number in range(workers(), 0, -1) if many % number == 0 and at_once * number <= many)
-    shares = [jax.tree.map(lambda leaf, at=at: leaf[at], candidates) for at in np.split(np.arange(many), loops)]
-    parts = [jax.lax.map(play, share, batch_size=at_once) for share in shares]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
-
-
-def side_by_side(env: Environment[Any], network: Network, candidates: int, episodes: int) -> int:
-    """How many candidates are played at once: all of them where what they see, and their layers, stay in a cache."""
-    fit = min(SEEN_AT_ONCE // (env.num_features * episodes), AT_ONCE // (network.widest * episodes))
+def side_by_side(env: Environment[Any], candidates: int, episodes: int) -> int:
+    """How many candidates are played at once: all of them where what they see stays in a cache."""
+    fit = SEEN_AT_ONCE // (env.num_features * episodes)
     return next(many for many in range(candidates, 0, -1) if candidates % many == 0 and many <= max(fit, 1))
 
 
