@@ -41,12 +41,12 @@ class Answering(Tutoring[LatentT]):
 
     estimates: ClassVar[bool] = True
 
-    mastered_at: float = eqx.field(default=None, kw_only=True)  # type: ignore[assignment]  # θ, once it is known
+    mastered_at: float = eqx.field(default=None, kw_only=True)  # θ, once it is known
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.mastered_at is None:
-            self.mastered_at = self.theta
+            self.mastered_at = self.theta  # type: ignore[unreachable]  # a float from here on
         if not 0 < self.mastered_at <= 1:
             raise InputError(f"mastered_at is {self.mastered_at}", fix="give a chance of a right answer, such as 0.7")
 
