@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import scipy
 
+from mccpo import make
 from mccpo.methods.constrained import cpo
 from mccpo.methods.constrained.trust_region import best_step, conjugate_gradients
+from mccpo.methods.gradient.graph_network import shared_network_of
 from mccpo.methods.gradient.network import Network
 from mccpo.policy import masked_softmax
 
@@ -158,4 +160,26 @@ def test_fisher_products_match_the_divergences_second_derivative():
     vector = jnp.asarray(rng.normal(size=network.size), jnp.float32)
     expected = jax.jit(lambda v: jax.jvp(jax.grad(divergence), (theta,), (v,))[1] + 0.5 * v)(vector)
     found = jax.jit(lambda v: cpo._fisher(network, theta, Played, key, 0.5)(v))(vector)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_fisher_products_of_a_shared_network_match_its_jacobian():
+    # Its layers have backward derivatives of their own, and no forward ones.
+    network, rng = shared_network_of(make("tutor-15", concepts=4)), np.random.default_rng(0)
+    theta = jnp.asarray(rng.normal(size=network.size), jnp.float32)
+
+    class Played:
+        action = jnp.zeros((cpo.FISHER_ROWS, 2), jnp.int32)
+        features = jnp.asarray(rng.uniform(size=(cpo.FISHER_ROWS, network.features, 2)), jnp.float32)
+        mask = jnp.ones((cpo.FISHER_ROWS, 4, 2), bool)
+
+    flat = jnp.moveaxis(Played.features, 0, -2).reshape(network.features, -1)
+    logits = lambda parameters: network.apply(parameters, flat)[0]  # noqa: E731
+    slopes = np.asarray(jax.jacrev(logits)(theta), np.float64)
+    probs = np.asarray(jax.nn.softmax(logits(theta), axis=0), np.float64)
+    vector = rng.normal(size=network.size)
+    moved = slopes @ vector
+    spread = probs * (moved - (probs * moved).sum(axis=0)) / flat.shape[1]
+    expected = np.einsum("abp,ab->p", slopes, spread) + 0.5 * vector
+    found = cpo._fisher(network, theta, Played, jax.random.key(0), 0.5)(jnp.asarray(vector, jnp.float32))
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)

@@ -210,12 +210,13 @@ def _fisher(
     """Products with the Fisher matrix of the policy, over some rows of the rollout, and a damping of its diagonal."""
     rows = jax.random.permutation(key, rollout.action.shape[0])[:FISHER_ROWS]
     features, mask = ppo.wide((rollout.features[rows], rollout.mask[rows]))
-    logits, push = jax.linearize(lambda parameters: network.apply(parameters, features)[0], theta)
-    pull = jax.linear_transpose(push, theta)
+    logits, pull = jax.vjp(lambda parameters: network.apply(parameters, features)[0], theta)
+    # Forward derivatives by turning the backward ones round: networks that share weights have their own backward ones.
+    push = jax.linear_transpose(pull, logits)
     probs = masked_softmax(logits, mask, axis=0).probs
 
     def product(vector: Float[Array, " parameters"]) -> Float[Array, " parameters"]:
-        moved = push(vector)
+        (moved,) = push((vector,))
         spread = probs * (moved - (probs * moved).sum(axis=0)) / features.shape[1]
         return pull(spread)[0] + damping * vector
 
