@@ -161,8 +161,19 @@ def score_of(
     episodes: what chance can do to a policy that is as good as it looks. Where learners are drawn from several members,
     every member has to meet the budgets so.
     """
-    found = standing(seen, ensemble, later)
-    J_c = found.J_c + caution * found.error
-    excess = jnp.where(budgets.active > 0, (J_c - budgets.limit) / budgets.scale, -jnp.inf).max()
+    excess = excess_of(budgets, caution, seen, later, ensemble).max()
     bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
     return jnp.where(method.constrained > 0, bounded, share)
+
+
+def excess_of(
+    budgets: Budgets,
+    caution: Float[Array, ""] | float,
+    seen: Episodes,
+    later: float = EVALUATION_EPISODES,
+    ensemble: Ensemble = ONE_MODEL,
+) -> Float[Array, " costs"]:
+    """By how much each cost, with that margin, exceeds its budget, for the worst member; −∞ where it has no budget."""
+    found = standing(seen, ensemble, later)
+    excess = (found.J_c + caution * found.error - budgets.limit) / budgets.scale
+    return jnp.where(budgets.active > 0, excess, -jnp.inf).reshape(-1, excess.shape[-1]).max(axis=0)

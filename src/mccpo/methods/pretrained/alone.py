@@ -24,7 +24,7 @@ from mccpo.methods.mc_cpo.multipliers import Budgets, budgets_of
 from mccpo.methods.policy_set import NetworkPolicies
 from mccpo.methods.pretrained.context import COSTS, WEIGHTS
 from mccpo.methods.pretrained.method import PretrainedNetwork
-from mccpo.methods.pretrained.price_search import told
+from mccpo.methods.pretrained.weighting import told
 from mccpo.methods.pretrained.weights import pretrained_parameters
 from mccpo.methods.registry import register_method
 
@@ -108,7 +108,7 @@ def best_alone(
     """Of the policies for which one thing counts, those of the sharpness that brings most of it."""
     numbers, sharpnesses = jnp.asarray(pretrained_parameters()), map(jnp.asarray, SHARPNESSES)
     ones = [jnp.zeros(WEIGHTS).at[place].set(1.0) for place in (ENGAGEMENT, LEARNING)]
-    policies = jnp.stack([told(env, budgets, numbers, one, by) for one, by in product(ones, sharpnesses)])
+    policies = jnp.stack([told(env, budgets, numbers, one, one, by) for one, by in product(ones, sharpnesses)])
     network, playing = method.network(env), method.playing(env)
 
     def play(parameters: Float[Array, " parameters"]) -> Episodes:

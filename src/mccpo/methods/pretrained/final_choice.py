@@ -28,7 +28,8 @@ from mccpo.methods.gradient.selection import score_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
-from mccpo.methods.pretrained.price_search import asked, policy_at, side_by_side
+from mccpo.methods.pretrained.price_search import side_by_side
+from mccpo.methods.pretrained.weighting import LEVELS, POINT, SHARPNESS, asked, policy_at
 
 BLUNT = -30.0  # the logarithm of a sharpness of nothing
 STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
@@ -48,12 +49,12 @@ def final_logs(
     method: MethodArrays,
     budgets: Budgets,
     parameters: Float[Array, " all"],
-    mean: Float[Array, " weights+1"],
+    mean: Float[Array, " point"],
     many: Float[Array, " costs"],
     key: PRNGKeyArray,
     caution: Float[Array, ""] | float,
     episodes: int,
-) -> Float[Array, " weights+1"]:
+) -> Float[Array, " point"]:
     """The logarithms of weights and sharpness that are chosen about the `mean` of a search.
 
     Each finalist is played for `episodes`. All candidates of a round teach the same learners. `many` is what
@@ -66,7 +67,7 @@ def final_logs(
     at_once = side_by_side(env, CANDIDATES, batch)
     moves = jnp.asarray(asked(env, budgets), jnp.float32)
 
-    def play(candidate: tuple[Float[Array, " weights+1"], PRNGKeyArray]) -> Episodes:
+    def play(candidate: tuple[Float[Array, " point"], PRNGKeyArray]) -> Episodes:
         logs, own = candidate
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, logs), network)
         return evaluate_policy(env, actor, own, batch)
@@ -95,12 +96,12 @@ def final_logs(
 
 
 def grid(
-    middle: Float[Array, " weights+1"], moves: Float[Array, " weights"], width: Float[Array, ""] | float
-) -> Float[Array, "candidates weights+1"]:
+    middle: Float[Array, " point"], moves: Float[Array, " weights"], width: Float[Array, ""] | float
+) -> Float[Array, "candidates point"]:
     """The policy of sharpness 0, and candidates about a middle."""
     steps = width * jnp.asarray(STEPS)
-    about = middle + jnp.concatenate([steps[:, :1] * moves, steps[:, 1:]], axis=1)
-    return jnp.concatenate([middle.at[-1].set(BLUNT)[None], about])
+    by = jnp.zeros((len(STEPS), POINT)).at[:, LEVELS].set(steps[:, :1] * moves).at[:, SHARPNESS].set(steps[:, 1])
+    return jnp.concatenate([middle.at[SHARPNESS].set(BLUNT)[None], middle + by])
 
 
 def _by_finalist(leaf: Array) -> Array:

@@ -27,7 +27,8 @@ from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, ow
 from mccpo.methods.pretrained.few_learners import AtRandom, play_at_random
 from mccpo.methods.pretrained.final_choice import final_logs
 from mccpo.methods.pretrained.network import fold, network_at
-from mccpo.methods.pretrained.price_search import Generation, Search, policy_at
+from mccpo.methods.pretrained.price_search import Generation, Search
+from mccpo.methods.pretrained.weighting import POINT, policy_at, prices_at
 from mccpo.methods.pretrained.weights import pretrained_parameters
 from mccpo.methods.registry import register_method
 
@@ -67,26 +68,24 @@ class PretrainedNetwork(GradientMethod):
 
     def _begin(self, env: Environment[Any], key: PRNGKeyArray) -> SearchState:
         # Until the first generation, which knows the budgets, there is nothing.
-        nothing, search = jnp.zeros(self.network(env).size), jnp.zeros(WEIGHTS + 1)
+        nothing, search = jnp.zeros(self.network(env).size), price_search.nowhere()
         prices = jnp.zeros(len(env.cost_names))
         drawing, learners, others = jax.random.split(key, 3)
         few = as_long(env, price_search.EPISODES)
         at_random = play_at_random(env, learners, others, few)
-        return SearchState(
-            drawing, learners, jnp.zeros((), jnp.int32), nothing, Search(search, search), at_random, prices
-        )
+        return SearchState(drawing, learners, jnp.zeros((), jnp.int32), nothing, search, at_random, prices)
 
     def _generation(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, share: Float[Array, ""]
     ) -> tuple[SearchState, Generation]:
         """One generation of the search, at `share` of it."""
-        key, drawing = jax.random.split(state.key)
+        key, drawing, beginning = jax.random.split(state.key, 3)
         weights, later = jnp.asarray(pretrained_parameters()), evaluation_episodes(env)
         # The margin of the final choice, in the larger standard errors of a candidate's few episodes.
         one = jnp.ones(())
         final, few = (error_of(one, as_long(env, seen), later) for seen in (FINAL, price_search.EPISODES))
         caution = self.settings.caution * final / few
-        first = price_search.start(env, budgets)
+        first = price_search.start(env, budgets, beginning)
         before = jax.tree.map(lambda new, old: jnp.where(state.iteration == 0, new, old), first, state.search)
         search, found = price_search.advance(
             env,
@@ -102,13 +101,13 @@ class PretrainedNetwork(GradientMethod):
             share,
         )
         parameters = policy_at(env, budgets, weights, search.mean)
-        prices = price_search.prices_at(env, budgets, search.mean)
+        prices = prices_at(env, budgets, search.mean)
         after = SearchState(key, state.learners, state.iteration + 1, parameters, search, state.at_random, prices)
         return after, found
 
     def _final(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, key: PRNGKeyArray, episodes: int
-    ) -> Float[Array, " weights+1"]:
+    ) -> Float[Array, " point"]:
         """The weights that are chosen about where a search stands."""
         weights, caution = jnp.asarray(pretrained_parameters()), self.settings.caution
         network, playing = self.network(env), self.playing(env)
@@ -232,7 +231,7 @@ class TunedMCCPO(PretrainedNetwork):
         # The average of parameters begins here: at what differs by little from what the search will find.
         numbers, reward = numbers_of(env), jnp.zeros(WEIGHTS).at[own_weight(env)].set(1.0)
         told, bound = context_of(numbers, reward), jnp.ones(len(env.cost_names))
-        parameters = fold(jnp.asarray(pretrained_parameters()), told, numbers, env, bound)
+        parameters = fold(jnp.asarray(pretrained_parameters()), told, jnp.zeros_like(told), numbers, env, bound)
         return TunedState(searching, learning._replace(parameters=parameters), parameters)
 
     def iterate(
@@ -263,7 +262,7 @@ class TunedMCCPO(PretrainedNetwork):
         search, _ = jax.lax.scan(one, self._begin(env, searching), jnp.arange(GENERATIONS))
         chosen = self._final(env, budgets, search, choosing, FINAL)
         found = policy_at(env, budgets, jnp.asarray(pretrained_parameters()), chosen)
-        prices = price_search.prices_at(env, budgets, chosen)
+        prices = prices_at(env, budgets, chosen)
         prices = jnp.broadcast_to(prices, state.learning.multipliers.value.shape)
         multipliers = state.learning.multipliers._replace(value=prices, integral=prices)
         return state.learning._replace(parameters=found, multipliers=multipliers), found

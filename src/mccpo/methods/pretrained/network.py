@@ -101,6 +101,7 @@ def ahead_of(
 def fold(
     parameters: Float[Array, " parameters"],
     context: Float[Array, " context"],
+    drift: Float[Array, " context"],
     numbers: Numbers,
     env: Environment[Any],
     bound: Float[Array, " costs"],
@@ -108,19 +109,21 @@ def fold(
 ) -> Float[Array, " parameters"]:
     """The parameters of `network_at` for one context: what layers make of it is added to their biases.
 
-    `bound` is the largest value of each cost in a step, by which critics are scaled. A cost that the network has no
+    The context is that of the first lesson. By the end of the episode it has moved by `drift`, evenly, which is added
+    to what layers make of the time. `bound` is the largest value of each cost in a step, by which critics are scaled. A cost that the network has no
     value for gets one that is 0. Scores of actions are multiplied by `sharpness`: where more concepts are ready than
     in training, chances that are each small would else add up.
     """
     w, b, w_pool, b_pool, w_told, w_score, b_score, w_action, w_other, b_other = conditioned().unpack(parameters)
-    first = 3 * BLOCKS + 1  # behind what is seen, and the time
-    told = slice(first, first + CONTEXT)
+    time = 3 * BLOCKS  # behind what is seen
+    told = slice(time + 1, time + 1 + CONTEXT)
+    first, pooled = w.at[:, time].add(w[:, told] @ drift), w_pool[:, HIDDEN[0] + 1 :]
     heads, rates = _value_heads(env, numbers, bound)
     parts = (
-        jnp.delete(w, np.arange(w.shape[1])[told], axis=1),
+        jnp.delete(first, np.arange(w.shape[1])[told], axis=1),
         b + w[:, told] @ context,
-        w_pool[:, : HIDDEN[0] + 1],
-        b_pool + w_pool[:, HIDDEN[0] + 1 :] @ context,
+        w_pool[:, : HIDDEN[0] + 1].at[:, HIDDEN[0]].add(pooled @ drift),
+        b_pool + pooled @ context,
         w_told,
         w_score,
         b_score,

@@ -1,14 +1,16 @@
 """What is to count at a problem at hand: found on simulated episodes, without a gradient.
 
 max J(π_w)  over weights w  s.t.  J_ci(π_w) ≤ d_i with a margin for chance, where π_w is the pretrained policy that is
-told the weights w of engagement, of the costs and of learning. What carries no budget and no floor may count, too: it
-starts from next to nothing. How sharply the policy chooses is searched for along with that.
+told the weights w of engagement, of the costs and of learning.
 
-In each generation several weights are drawn, by their logarithm. All candidates of all generations teach the same
-learners, so that the search goes by what candidates do and not by whom they met; see `few_learners` for how far these
-learners are like others. The first generations look everywhere, and keep the best. Those after them follow the
-cross-entropy method from there: they draw about a mean, and move it and the spread to the best quarter. See
-`final_choice` for what becomes of where they end.
+In each generation several candidates play, and all candidates of all generations teach the same learners, so that the
+search goes by what candidates do and not by whom they met; see `few_learners` for how far these learners are like
+others. The first generations are dual ascent, of all candidates beside one another: where a candidate exceeds a budget,
+that cost counts more in the next generation, elsewhere less, by steps that get smaller. Candidates differ by what dual
+ascent leaves alone: by how sharply they choose, by whether what carries no budget and no floor counts too, and by how
+what counts changes in the course of an episode (first learn, say, and then take what is demanding). The generations
+after that follow the cross-entropy method from the best that was seen: they draw about a mean, and move it and the
+spread to the best quarter. See `final_choice` for what becomes of where they end.
 """
 
 from __future__ import annotations
@@ -19,96 +21,78 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.methods.episodes import SEEN_AT_ONCE, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.selection import score_of
+from mccpo.methods.gradient.selection import excess_of, score_of
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
-from mccpo.methods.pretrained.context import (
-    COSTS,
-    WEIGHTS,
-    context_of,
-    numbers_of,
-    own_weight,
-    weight_places,
-    weight_units,
-)
+from mccpo.methods.pretrained.context import WEIGHTS, own_weight, weight_places
 from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
-from mccpo.methods.pretrained.network import fold
+from mccpo.methods.pretrained.weighting import (
+    LEAST,
+    LEVELS,
+    MOST,
+    POINT,
+    SHARPEST,
+    SHARPNESS,
+    TURNS,
+    asked,
+    policy_at,
+)
 
 CANDIDATES, ELITE = 16, 4
 EPISODES = 24  # of a hundred steps, that a candidate is played for
-LOOKING = 0.3  # the share of generations that look everywhere
-DROPPED = 0.35  # the chance that a weight is nothing, where one looks everywhere
-NEAR = 0.5  # the spread about the best that was found so
-LEAST, MOST = math.log(0.003), math.log(100.0)
-NOTHING = math.log(0.01)  # a weight below which there is none
-UNASKED_MEAN = math.log(0.02)  # of what carries no budget
-FIRST_MEAN, FIRST_SPREAD, LEAST_SPREAD = math.log(0.3), 1.5, 0.1
-SHARPNESS, SHARPEST = math.log(1.5), math.log(8.0)  # at first, and at most
-BLUNTEST = math.log(0.03)  # where one looks everywhere: hardly more than chance among what is ready
+ASCENT = 0.5  # the share of generations that are dual ascent
+LOWEST, HIGHEST = math.log(0.05), math.log(3.0)  # the prices that dual ascent starts from
+STEP, LEAST_STEP, LONGEST_STEP = 8.0, 1.0, 0.8  # of a price's logarithm for an excess of all that is asked for
+BESIDES = 0.3  # the chance that what carries no budget counts in a candidate
+TURNING, TURNED = 0.5, 1.5  # the chance that what counts changes with time, and by how much
+BLUNTEST = math.log(0.5)
+NEAR = 0.5  # the spread about the best that dual ascent found, at first
+LEAST_SPREAD = 0.05
 KEPT = 0.4  # of the old mean and spread, in a generation
 
 
 class Search(NamedTuple):
-    """Where the search stands: the mean and the spread of the logarithms of weights, and of the sharpness."""
+    """Where the search stands: where dual ascent has brought each candidate, the best point so far and its score, and
 
-    mean: Float[Array, " weights+1"]
-    spread: Float[Array, " weights+1"]
+    the mean and the spread of what later generations draw.
+    """
+
+    ascending: Float[Array, "candidates point"]
+    best: Float[Array, " point"]
+    score: Float[Array, ""]
+    mean: Float[Array, " point"]
+    spread: Float[Array, " point"]
 
 
 class Generation(NamedTuple):
-    """What a generation found: its best weights and sharpness by their logarithm, and what their episodes were."""
+    """What a generation found: its best point, and what the episodes there were."""
 
-    logs: Float[Array, " weights+1"]
+    point: Float[Array, " point"]
     seen: Episodes
 
 
-def start(env: Environment[Any], budgets: Budgets) -> Search:
-    """A search that knows only which weights carry a budget or a floor."""
-    mean = jnp.where(asked(env, budgets), FIRST_MEAN, UNASKED_MEAN)
-    return Search(jnp.append(mean, SHARPNESS), jnp.append(jnp.full(WEIGHTS, FIRST_SPREAD), FIRST_SPREAD / 3))
+def start(env: Environment[Any], budgets: Budgets, key: PRNGKeyArray) -> Search:
+    """A search that has seen nothing: candidates that differ in all that dual ascent does not decide."""
+    prices, counting, beside, turning, turns, sharp = jax.random.split(key, 6)
+    shape, held = (CANDIDATES, WEIGHTS), asked(env, budgets)
+    level = jax.random.uniform(prices, shape, minval=LOWEST, maxval=HIGHEST)
+    besides = jnp.where(jax.random.bernoulli(counting, BESIDES, shape), jax.random.uniform(beside, shape, minval=LOWEST, maxval=0.0), LEAST)
+    turn = TURNED * jax.random.normal(turns, shape) * jax.random.bernoulli(turning, TURNING, (CANDIDATES, 1))
+    sharpness = jax.random.uniform(sharp, (CANDIDATES, 1), minval=BLUNTEST, maxval=SHARPEST)
+    points = jnp.concatenate([jnp.where(held, level, besides), turn.at[:, own_weight(env)].set(0.0), sharpness], axis=1)
+    return Search(points, points[0], jnp.asarray(-jnp.inf), points[0], jnp.full(POINT, NEAR))
 
 
-def asked(env: Environment[Any], budgets: Budgets) -> Bool[Array, " weights"]:
-    """Which weights hold something to its budget or its floor."""
-    return jnp.zeros(WEIGHTS).at[np.array(weight_places(env))].max(budgets.active) > 0
-
-
-def weights_at(env: Environment[Any], logs: Float[Array, " weights+1"]) -> Float[Array, " weights"]:
-    """Weights by their logarithms, beside the 1 of the environment's own reward; not yet scaled to a sum of 1."""
-    raw = jnp.where(logs[:-1] > NOTHING, jnp.exp(logs[:-1]), 0.0)
-    return raw.at[own_weight(env)].set(1.0)
-
-
-def policy_at(
-    env: Environment[Any], budgets: Budgets, parameters: Float[Array, " all"], logs: Float[Array, " weights+1"]
-) -> Float[Array, " parameters"]:
-    """The ordinary parameters of the pretrained policy that is told what counts: see `fold`."""
-    return told(env, budgets, parameters, weights_at(env, logs), jnp.exp(jnp.minimum(logs[-1], SHARPEST)))
-
-
-def told(
-    env: Environment[Any],
-    budgets: Budgets,
-    parameters: Float[Array, " all"],
-    weights: Float[Array, " weights"],
-    sharpness: Float[Array, ""],
-) -> Float[Array, " parameters"]:
-    """The same by the weights themselves, of any sum, and by the sharpness."""
-    numbers = numbers_of(env)
-    return fold(parameters, context_of(numbers, weights / weights.sum()), numbers, env, budgets.bound, sharpness)
-
-
-def prices_at(env: Environment[Any], budgets: Budgets, logs: Float[Array, " weights+1"]) -> Float[Array, " costs"]:
-    """What weights come to as prices: how much of the reward a unit of each cost that carries a budget takes off."""
-    costs = np.array([env.cost_names.index(name) for name in COSTS])
-    worth = weights_at(env, logs) / weight_units(numbers_of(env), budgets.bound[costs])
-    return budgets.active * worth[np.array(weight_places(env))] / worth[own_weight(env)]
+def nowhere() -> Search:
+    """A search before its first generation, which alone knows the budgets."""
+    nothing = jnp.zeros(POINT)
+    return Search(jnp.zeros((CANDIDATES, POINT)), nothing, jnp.asarray(-jnp.inf), nothing, nothing)
 
 
 def advance(
@@ -129,25 +113,52 @@ def advance(
     `at_random` is what random-ready costs with these learners and with others. `caution` is how many standard
     errors of its own few episodes are kept from the budgets.
     """
-    looks = share < LOOKING
-    logs = jnp.where(looks, everywhere(drawing, start(env, budgets)), about(drawing, search)).at[0].set(search.mean)
+    ascends = share < ASCENT
+    points = jnp.where(ascends, search.ascending, about(drawing, search).at[0].set(search.mean))
 
-    def play(one: Float[Array, " weights+1"]) -> Episodes:
+    def play(one: Float[Array, " point"]) -> Episodes:
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
         return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = jax.lax.map(play, logs, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
+    seen = jax.lax.map(play, points, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
     later = evaluation_episodes(env)
 
-    def score(one: Episodes) -> Float[Array, ""]:
+    def judged(one: Episodes) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
         held = moved_budgets(budgets, one.costs, at_random)
-        return score_of(method, held, caution, one, jnp.zeros(()), later, env.ensemble)
+        score = score_of(method, held, caution, one, jnp.zeros(()), later, env.ensemble)
+        return score, excess_of(held, caution, one, later, env.ensemble)
 
-    scores = jax.vmap(score)(seen)
-    best = scores.argmax()
-    kept, closer = Search(logs[best], jnp.full_like(search.spread, NEAR)), moved(search, logs, scores)
-    found = jax.tree.map(lambda one, other: jnp.where(looks, one, other), kept, closer)
-    return found, Generation(logs[best], jax.tree.map(lambda leaf: leaf[best], seen))
+    scores, excess = jax.vmap(judged)(seen)
+    at = scores.argmax()
+    better = scores[at] > search.score
+    best, score = jnp.where(better, points[at], search.best), jnp.maximum(scores[at], search.score)
+    step = LEAST_STEP + (STEP - LEAST_STEP) * jnp.maximum(1.0 - share / ASCENT, 0.0)
+    mean, spread = moved(search.mean, search.spread, points, scores)
+    found = Search(
+        ascending=ascended(env, search.ascending, excess, step),
+        best=best,
+        score=score,
+        mean=jnp.where(ascends, best, mean),
+        spread=jnp.where(ascends, search.spread, spread),
+    )
+    return found, Generation(points[at], jax.tree.map(lambda leaf: leaf[at], seen))
+
+
+def ascended(
+    env: Environment[Any],
+    points: Float[Array, "candidates point"],
+    excess: Float[Array, "candidates costs"],
+    step: Float[Array, ""] | float,
+) -> Float[Array, "candidates point"]:
+    """Points after a step of dual ascent: what exceeds its budget counts more, what stays below it less.
+
+    `excess` is −∞ of a cost that carries no budget. A weight that holds several things follows the one that is missed
+    by most.
+    """
+    places = np.array(weight_places(env))
+    most = jnp.full((len(points), WEIGHTS), -jnp.inf).at[:, places].max(excess)
+    moves = jnp.where(jnp.isfinite(most), jnp.clip(step * most, -LONGEST_STEP, LONGEST_STEP), 0.0)
+    return points.at[:, LEVELS].set(jnp.clip(points[:, LEVELS] + moves, LEAST, MOST))
 
 
 def side_by_side(env: Environment[Any], candidates: int, episodes: int) -> int:
@@ -156,24 +167,20 @@ def side_by_side(env: Environment[Any], candidates: int, episodes: int) -> int:
     return next(many for many in range(candidates, 0, -1) if candidates % many == 0 and many <= max(fit, 1))
 
 
-def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates weights+1"]:
+def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates point"]:
     """Draws about the mean of a search."""
     noise = jax.random.normal(key, (CANDIDATES, len(search.mean)))
     return jnp.clip(search.mean + search.spread * noise, LEAST, MOST)
 
 
-def everywhere(key: PRNGKeyArray, first: Search) -> Float[Array, "candidates weights+1"]:
-    """Draws about where a search starts, in which some weights are nothing; half of them are of any sharpness."""
-    drawing, dropping, blunting, halving = jax.random.split(key, 4)
-    drops = jax.random.bernoulli(dropping, DROPPED, (CANDIDATES, len(first.mean))).at[:, -1].set(False)
-    logs = jnp.where(drops, LEAST, about(drawing, first))
-    any_sharpness = jax.random.uniform(blunting, (CANDIDATES,), minval=BLUNTEST, maxval=SHARPEST)
-    return logs.at[:, -1].set(jnp.where(jax.random.bernoulli(halving, shape=(CANDIDATES,)), any_sharpness, logs[:, -1]))
-
-
-def moved(search: Search, logs: Float[Array, "candidates weights+1"], scores: Float[Array, " candidates"]) -> Search:
-    """The search after a generation: drawn towards its best quarter."""
-    elite = logs[jnp.argsort(-scores)[:ELITE]]
-    mean = KEPT * search.mean + (1 - KEPT) * elite.mean(axis=0)
-    spread = KEPT * search.spread + (1 - KEPT) * elite.std(axis=0)
-    return Search(mean, jnp.maximum(spread, LEAST_SPREAD))
+def moved(
+    mean: Float[Array, " point"],
+    spread: Float[Array, " point"],
+    points: Float[Array, "candidates point"],
+    scores: Float[Array, " candidates"],
+) -> tuple[Float[Array, " point"], Float[Array, " point"]]:
+    """A mean and a spread after a generation: drawn towards its best quarter."""
+    elite = points[jnp.argsort(-scores)[:ELITE]]
+    mean = KEPT * mean + (1 - KEPT) * elite.mean(axis=0)
+    spread = KEPT * spread + (1 - KEPT) * elite.std(axis=0)
+    return mean, jnp.maximum(spread, LEAST_SPREAD)
