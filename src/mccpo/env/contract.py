@@ -279,6 +279,11 @@ class Environment(eqx.Module, Generic[StateT]):
         """Whether the gate goes by an estimate, so that what is ready may not be so in truth."""
         return type(self).truly_ready is not Environment.truly_ready
 
+    @property
+    def unready_allowed(self) -> float | None:
+        """The share of lessons that may be unready in truth by what the gate promises; None where it promises none."""
+        return None
+
     def truly_ready(self, state: StateT) -> Bool[Array, " actions"]:
         """The actions that the learner is ready for in truth: what the policy sees, unless it sees an estimate."""
         return self.observe(state).action_mask

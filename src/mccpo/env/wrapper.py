@@ -107,6 +107,10 @@ class Wrapper(Environment[StateT]):
         return self.env.elapsed(self.inner(state))
 
     @property
+    def unready_allowed(self) -> float | None:
+        return self.env.unready_allowed
+
+    @property
     def ensemble(self) -> Ensemble:
         return self.env.ensemble
 

@@ -131,6 +131,10 @@ class Tutoring(Environment[TutorState[LatentT]]):
             )
         check_sees(self.name, self.sees, estimates=self.estimates)
 
+    @property
+    def unready_allowed(self) -> float | None:
+        return None if self.confidence is None else 1.0 - self.confidence
+
     @abc.abstractmethod
     def latent(self, key: PRNGKeyArray) -> LatentT:
         """Draws a learner: what it is that no tutor sees."""

@@ -24,7 +24,7 @@ from mccpo.evaluation import summarise
 from mccpo.experiments import measuring
 from mccpo.experiments.asked.floors import Floor
 from mccpo.experiments.options import Options, Session
-from mccpo.experiments.prepare.environments import NoData
+from mccpo.experiments.prepare.environments import NoData, judges_for
 from mccpo.experiments.problem import Problem, pose
 from mccpo.experiments.table import NOTE_EVALUATED, Produced, neural_protocol
 from mccpo.experiments.tables import register_table
@@ -48,10 +48,10 @@ NOTE_MIXTURE = (
 
 @dataclass(frozen=True)
 class Case:
-    """A curriculum that is held out: what makes its environment, and the learners who judge it, where there are any."""
+    """A curriculum that is held out: what makes its environment, and the kinds of learners who judge it, if any."""
 
     name: str
-    build: Callable[[], tuple[Environment[Any], Environment[Any] | None]]
+    build: Callable[[], tuple[Environment[Any], tuple[Environment[Any], ...]]]
 
 
 @register_table(HELD_OUT)
@@ -67,13 +67,13 @@ def produce(options: Options, session: Session) -> Produced:
     settings, absent = [], []
     for case in chosen(options.parameters):
         try:
-            env, judge = case.build()
+            env, judges = case.build()
         except NoData as error:
             absent.append(f"{case.name}: {error.what}")
             continue
         floors = tuple(Floor("learning", share) for share in FLOORS)
         problem = pose(env, plan, session, name=case.name, floors=floors[:1], anchors="pretrained")
-        settings += [*_levels(case.name, problem, judge, methods, session)]
+        settings += [*_levels(case.name, problem, judges, methods, session)]
     if not settings:
         raise InputError("no case can be made: " + "; ".join(absent), fix="name others with --set cases=NAME")
     results = Results(
@@ -108,7 +108,7 @@ def cases() -> Iterator[Case]:
 
 
 def _levels(
-    name: str, problem: Problem, judge: Environment[Any] | None, methods: tuple[str, ...], session: Session
+    name: str, problem: Problem, judges: Sequence[Environment[Any]], methods: tuple[str, ...], session: Session
 ) -> Iterator[Setting]:
     """The rows of a case at every floor and at every κ."""
     asked: list[tuple[str, Problem, float | None]] = [
@@ -123,9 +123,9 @@ def _levels(
         for method in rows:
             if method not in RULES:
                 rows[method] |= {} if best is None else {"mixture": summarise([best])}
-                if judge is not None:
-                    there = measuring.measured(posed, trained[method], held, judge)
-                    rows[method] |= {"judged_violation_rate": there["true_violation_rate"]}
+                there = [measuring.measured(posed, trained[method], held, judge) for judge in judges]
+                unready = [row["true_violation_rate"] for row in there]
+                rows[method] |= {"judged_violation_rate": max(unready, key=lambda rate: rate.mean)} if unready else {}
         yield Setting(label, dict(held.budgets), rows, floors=dict(held.floors))
 
 
@@ -171,20 +171,21 @@ def _best(rows: Rows) -> float:
     return max([*mixed, *alone], default=-np.inf)
 
 
-def _named(name: str, **parameters: Any) -> tuple[Environment[Any], None]:
-    return make(name, **parameters), None
+def _named(name: str, **parameters: Any) -> tuple[Environment[Any], tuple[Environment[Any], ...]]:
+    env = make(name, **parameters)
+    return env, judges_for(name, env)
 
 
-def _of_graph(path: Path) -> tuple[Environment[Any], Environment[Any]]:
+def _of_graph(path: Path) -> tuple[Environment[Any], tuple[Environment[Any], ...]]:
     from mccpo.experiments.from_graph import learners_of_prior, read_graph  # noqa: PLC0415 - polars
 
     made = learners_of_prior(read_graph(path), confidence=READY)
-    return made.tutor, made.others
+    return made.tutor, (made.others,)
 
 
 def _drawn(
     at: int, size: int, shape: Callable[[np.random.Generator, int], Curriculum]
-) -> tuple[Environment[Any], None]:
+) -> tuple[Environment[Any], tuple[Environment[Any], ...]]:
     """A tutor on a drawn graph: mastery known or, every second time, estimated behind a gate that asks for 0.95."""
     random = np.random.default_rng([SEED, at])
     numbers: dict[str, Any] = {
@@ -193,7 +194,7 @@ def _drawn(
         "K0": float(random.uniform(0.1, 0.5)),
         "horizon": int(random.integers(40, 161)),
     }
-    return (make("tutor-15-bkt", confidence=READY, **numbers) if at % 2 else make("tutor-15", **numbers)), None
+    return (make("tutor-15-bkt", confidence=READY, **numbers) if at % 2 else make("tutor-15", **numbers)), ()
 
 
 def _of_parents(random: np.random.Generator, parents: Sequence[Sequence[int]]) -> Curriculum:

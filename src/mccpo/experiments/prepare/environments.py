@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from mccpo.env import TUTOR_FILE, PreparedTutor, cut, make, register_environment
+from mccpo.env import JUDGE_FILES, TUTOR_FILE, Environment, PreparedTutor, cut, make, register_environment, with_gate_of
 from mccpo.errors import InputError
 
 DATA = "MCCPO_DATA"
@@ -63,24 +64,43 @@ def data_folder(data: Path | str | None) -> Path | None:
 def _from_data(dataset: str, data: Path | str | None, theta: float, confidence: float | None) -> PreparedTutor:
     if (folder := data_folder(data)) is None:
         raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
-    try:
-        env = _prepared(dataset, folder)
-    except InputError as error:
-        raise NoData(f"no data: {error.what}", fix=error.fix) from error
+    env = _prepared_or_none(dataset, folder)[0]
     gate = {"theta": theta, "confidence": env.confidence if confidence is None else confidence}
     return PreparedTutor(**env.parameters | gate | _OF_CURRICULUM)
 
 
+def judges_for(name: str, env: Environment[Any], data: Path | str | None = None) -> tuple[Environment[Any], ...]:
+    """Learners of other kinds, fitted to other people of its logs, for the environment of that name; behind its gate.
+
+    None where the environment is made of no logs.
+    """
+    dataset = name if name == "assistments-2009" else "junyi-2015" if name.startswith("junyi-2015-") else None
+    if dataset is None or (folder := data_folder(data)) is None:
+        return ()
+    judges = _prepared_or_none(dataset, folder)[1]
+    if dataset == "junyi-2015":
+        judges = tuple(cut(judge, env.num_actions) for judge in judges)
+    return tuple(with_gate_of(judge, env) for judge in judges)
+
+
+def _prepared_or_none(dataset: str, folder: Path) -> tuple[PreparedTutor, tuple[Any, ...]]:
+    try:
+        return _prepared(dataset, folder)
+    except InputError as error:
+        raise NoData(f"no data: {error.what}", fix=error.fix) from error
+
+
 @cache
-def _prepared(dataset: str, data: Path) -> PreparedTutor:
-    """A data set as an environment, made once for all the sizes that it is cut to, or by `mccpo prepare` before."""
+def _prepared(dataset: str, data: Path) -> tuple[PreparedTutor, tuple[Any, ...]]:
+    """A data set as an environment, and its judges: made once for all sizes, or by `mccpo prepare` before."""
     if (data / dataset / TUTOR_FILE).exists():
         env = make(str(data / dataset / TUTOR_FILE))
         if not isinstance(env, PreparedTutor):
             raise InputError(f"{data / dataset / TUTOR_FILE} is of no logs", fix="make it with `mccpo prepare`")
-        return env
+        files = (data / dataset / name for name in JUDGE_FILES)
+        return env, tuple(make(str(path)) for path in files if path.exists())
     from mccpo.experiments.prepare.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
 
-    tutor = DATASETS[dataset](data, PREPARED_SEED).prepared.tutor
-    assert isinstance(tutor, PreparedTutor)  # data sets are prepared with learners by knowledge tracing
-    return tutor
+    made = DATASETS[dataset](data, PREPARED_SEED).prepared
+    assert isinstance(made.tutor, PreparedTutor)  # data sets are prepared with learners by knowledge tracing
+    return made.tutor, tuple(made.judges.values())

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from mccpo.env import ONE_MODEL, Ensemble, Environment
 from mccpo.methods.episodes import EVALUATION_EPISODES, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.gradient_method import GradientMethod
-from mccpo.methods.gradient.margin import as_long
+from mccpo.methods.gradient.margin import as_long, error_of
 from mccpo.methods.gradient.members import standing
 from mccpo.methods.gradient.ppo import Progress
 from mccpo.methods.gradient.rollout import Sizes
@@ -143,7 +143,8 @@ def scored(
     if own is not None:
         return own
     seen = evaluate_policy(env, actor, key, episodes)
-    return score_of(actor.method, budgets, caution, seen, share, evaluation_episodes(env), env.ensemble)
+    unready = unready_excess(env, caution, seen)
+    return score_of(actor.method, budgets, caution, seen, share, evaluation_episodes(env), env.ensemble, unready)
 
 
 def score_of(
@@ -154,14 +155,17 @@ def score_of(
     share: Float[Array, ""],
     later: float = EVALUATION_EPISODES,
     ensemble: Ensemble = ONE_MODEL,
+    unready: Float[Array, ""] | float = -jnp.inf,
 ) -> Float[Array, ""]:
     """Return where the budgets are met with a margin, minus the worst excess elsewhere; the newest without budgets.
+
+    `unready` is by how much the gate's promise is exceeded (`unready_excess`), which counts as a budget does.
 
     The margin is `caution` standard errors of the difference between this mean and that of an evaluation by `later`
     episodes: what chance can do to a policy that is as good as it looks. Where learners are drawn from several members,
     every member has to meet the budgets so.
     """
-    excess = excess_of(budgets, caution, seen, later, ensemble).max()
+    excess = jnp.maximum(excess_of(budgets, caution, seen, later, ensemble).max(), unready)
     bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
     return jnp.where(method.constrained > 0, bounded, share)
 
@@ -177,3 +181,18 @@ def excess_of(
     found = standing(seen, ensemble, later)
     excess = (found.J_c + caution * found.error - budgets.limit) / budgets.scale
     return jnp.where(budgets.active > 0, excess, -jnp.inf).reshape(-1, excess.shape[-1]).max(axis=0)
+
+
+def unready_excess(
+    env: Environment[Any], caution: Float[Array, ""] | float, seen: Episodes
+) -> Float[Array, ""] | float:
+    """By how much the share of lessons that are unready in truth, with that margin, exceeds what the gate allows.
+
+    It is relative to what is allowed; −∞ where the gate promises nothing.
+    """
+    if (allowed := env.unready_allowed) is None:
+        return -jnp.inf
+    share = seen.untrue.sum() / seen.length.sum()
+    spread = (seen.untrue - share * seen.length).std() / seen.length.mean()
+    error = error_of(spread, seen.length.shape[0], evaluation_episodes(env))
+    return (share + caution * error - allowed) / allowed

@@ -24,7 +24,7 @@ from mccpo.env import Environment
 from mccpo.methods.episodes import Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long, error_of
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.selection import score_of
+from mccpo.methods.gradient.selection import score_of, unready_excess
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.methods.pretrained.few_learners import AtRandom, moved_budgets
@@ -32,18 +32,18 @@ from mccpo.methods.pretrained.price_search import side_by_side
 from mccpo.methods.pretrained.weighting import LEVELS, POINT, SHARPNESS, asked, policy_at
 
 BLUNT = -30.0  # the logarithm of a sharpness of nothing
-STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0),
-         (0, -2), (0, -1), (0, -0.5), (0, 0.6), (0, 1.5), (0.5, 3), (0.5, -1), (0.5, 0.6))  # fmt: skip
+STEPS = ((0, 0), (-1, 0), (-0.5, 0), (-0.25, 0), (0.25, 0), (0.5, 0), (1, 0), (0, -1), (0, 1.5), (0.5, -1))
 """How far candidates are from the middle of a grid: by what is asked for, and by sharpness, both as logarithms."""
-WIDTHS = (1.2, 0.3, 0.08)  # of the grids
-COPIES, ROUNDS = 4, 4  # a finalist is played for so many batches of episodes, in so many rounds
-FINALISTS = 4
+WIDTHS = (0.8, 0.3, 0.08)  # of the grids
+FINALISTS, COPIES, ROUNDS = 6, 3, 5
+"""A finalist is played for so many batches of episodes, in so many rounds."""
 CANDIDATES = FINALISTS * COPIES
-DOUBTS = (0.0, 0.3, 1.0)
+BESIDE = CANDIDATES - 1 - len(STEPS)  # candidates that differ from the middle in everything, at random
+DOUBTS = (0.0, 0.3, 0.7, 1.2, 2.0)
 """How many more standard errors of the last grid's few episodes each finalist keeps: all may have been lucky there."""
 
 
-def final_logs(
+def final_point(
     env: Environment[Any],
     network: Network,
     method: MethodArrays,
@@ -55,7 +55,7 @@ def final_logs(
     caution: Float[Array, ""] | float,
     episodes: int,
 ) -> Float[Array, " point"]:
-    """The logarithms of weights and sharpness that are chosen about the `mean` of a search.
+    """The point that is chosen about the `mean` of a search.
 
     Each finalist is played for `episodes`. All candidates of a round teach the same learners. `many` is what
     random-ready costs with many learners, by which grids are corrected for the few that they have.
@@ -73,35 +73,41 @@ def final_logs(
         return evaluate_policy(env, actor, own, batch)
 
     def score(held: Budgets, seen: Episodes, by: Float[Array, ""] | float) -> Float[Array, ""]:
-        return score_of(method, held, by, seen, jnp.zeros(()), later, env.ensemble)
+        unready = unready_excess(env, by, seen)
+        return score_of(method, held, by, seen, jnp.zeros(()), later, env.ensemble, unready)
 
-    def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
-        at, own = now
+    def turn(logs: Any, now: tuple[Int[Array, ""], PRNGKeyArray, PRNGKeyArray]) -> tuple[Any, tuple[Any, Episodes]]:
+        at, own, drawn = now
         copy = jnp.where(at < len(WIDTHS), 0, jnp.arange(CANDIDATES) % COPIES)
         seen = jax.lax.map(play, (logs, jax.random.split(own, COPIES)[copy]), batch_size=at_once)
         held = jax.vmap(lambda one: moved_budgets(budgets, one, AtRandom(seen.costs[0], many)))(seen.costs)
         scores = jnp.stack([jax.vmap(partial(score, by=margin + doubt))(held, seen) for doubt in DOUBTS])
         best = scores.at[:, 0].set(-jnp.inf).argmax(axis=1)
         among = jnp.append(best, 0)  # the policy of sharpness 0 is a finalist in any case
-        finer = grid(logs[best[0]], moves, widths[jnp.minimum(at + 1, last)])
+        finer = grid(logs[best[0]], moves, widths[jnp.minimum(at + 1, last)], drawn)
         longer = jnp.repeat(logs[among], COPIES, axis=0)
         return jnp.where(at < last, finer, jnp.where(at == last, longer, logs)), (logs, seen)
 
     widths, last, rounds = jnp.asarray(WIDTHS), len(WIDTHS) - 1, len(WIDTHS) + ROUNDS
-    _, (logs, seen) = jax.lax.scan(
-        turn, grid(mean, moves, WIDTHS[0]), (jnp.arange(rounds), jax.random.split(key, rounds))
-    )
+    playing, drawing, first = jax.random.split(key, 3)
+    keys = (jax.random.split(playing, rounds), jax.random.split(drawing, rounds))
+    _, (points, seen) = jax.lax.scan(turn, grid(mean, moves, WIDTHS[0], first), (jnp.arange(rounds), *keys))
     longest = jax.tree.map(lambda leaf: _by_finalist(leaf[len(WIDTHS) :]), seen)
-    return logs[-1, ::COPIES][jax.vmap(lambda episodes: score(budgets, episodes, caution))(longest).argmax()]
+    return points[-1, ::COPIES][jax.vmap(lambda episodes: score(budgets, episodes, caution))(longest).argmax()]
 
 
 def grid(
-    middle: Float[Array, " point"], moves: Float[Array, " weights"], width: Float[Array, ""] | float
+    middle: Float[Array, " point"],
+    moves: Float[Array, " weights"],
+    width: Float[Array, ""] | float,
+    key: PRNGKeyArray,
 ) -> Float[Array, "candidates point"]:
-    """The policy of sharpness 0, and candidates about a middle."""
+    """The policy of sharpness 0, a middle, and candidates about it; `moves` is 1 for what is asked for, else 0."""
     steps = width * jnp.asarray(STEPS)
     by = jnp.zeros((len(STEPS), POINT)).at[:, LEVELS].set(steps[:, :1] * moves).at[:, SHARPNESS].set(steps[:, 1])
-    return jnp.concatenate([middle.at[SHARPNESS].set(BLUNT)[None], middle + by])
+    sizes = width * jnp.full(POINT, 2.0).at[LEVELS].set(moves)
+    others = sizes * jax.random.normal(key, (BESIDE, POINT))
+    return jnp.concatenate([middle.at[SHARPNESS].set(BLUNT)[None], middle + by, middle + others])
 
 
 def _by_finalist(leaf: Array) -> Array:

@@ -25,10 +25,10 @@ from mccpo.methods.mc_cpo.spec import MethodArrays, method_arrays
 from mccpo.methods.pretrained import price_search
 from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, own_weight
 from mccpo.methods.pretrained.few_learners import AtRandom, play_at_random
-from mccpo.methods.pretrained.final_choice import final_logs
+from mccpo.methods.pretrained.final_choice import final_point
 from mccpo.methods.pretrained.network import fold, network_at
 from mccpo.methods.pretrained.price_search import Generation, Search
-from mccpo.methods.pretrained.weighting import POINT, policy_at, prices_at
+from mccpo.methods.pretrained.weighting import policy_at, prices_at
 from mccpo.methods.pretrained.weights import pretrained_parameters
 from mccpo.methods.registry import register_method
 
@@ -98,6 +98,7 @@ class PretrainedNetwork(GradientMethod):
             state.learners,
             state.at_random,
             caution,
+            state.iteration,
             share,
         )
         parameters = policy_at(env, budgets, weights, search.mean)
@@ -108,11 +109,11 @@ class PretrainedNetwork(GradientMethod):
     def _final(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, key: PRNGKeyArray, episodes: int
     ) -> Float[Array, " point"]:
-        """The weights that are chosen about where a search stands."""
+        """The point that is chosen about where a search stands."""
         weights, caution = jnp.asarray(pretrained_parameters()), self.settings.caution
         network, playing = self.network(env), self.playing(env)
         mean, many = state.search.mean, state.at_random.many
-        return final_logs(env, network, playing, budgets, weights, mean, many, key, caution, episodes)
+        return final_point(env, network, playing, budgets, weights, mean, many, key, caution, episodes)
 
 
 @register_method(label="Pretrained")

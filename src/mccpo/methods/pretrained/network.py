@@ -110,9 +110,9 @@ def fold(
     """The parameters of `network_at` for one context: what layers make of it is added to their biases.
 
     The context is that of the first lesson. By the end of the episode it has moved by `drift`, evenly, which is added
-    to what layers make of the time. `bound` is the largest value of each cost in a step, by which critics are scaled. A cost that the network has no
-    value for gets one that is 0. Scores of actions are multiplied by `sharpness`: where more concepts are ready than
-    in training, chances that are each small would else add up.
+    to what layers make of the time. `bound` is the largest value of each cost in a step, by which critics are scaled.
+    A cost that the network has no value for gets one that is 0. Scores of actions are multiplied by `sharpness`: where
+    more concepts are ready than in training, chances that are each small would else add up.
     """
     w, b, w_pool, b_pool, w_told, w_score, b_score, w_action, w_other, b_other = conditioned().unpack(parameters)
     time = 3 * BLOCKS  # behind what is seen

@@ -5,29 +5,35 @@ told the weights w of engagement, of the costs and of learning.
 
 In each generation several candidates play, and all candidates of all generations teach the same learners, so that the
 search goes by what candidates do and not by whom they met; see `few_learners` for how far these learners are like
-others. The first generations are dual ascent, of all candidates beside one another: where a candidate exceeds a budget,
-that cost counts more in the next generation, elsewhere less, by steps that get smaller. Candidates differ by what dual
-ascent leaves alone: by how sharply they choose, by whether what carries no budget and no floor counts too, and by how
-what counts changes in the course of an episode (first learn, say, and then take what is demanding). The generations
-after that follow the cross-entropy method from the best that was seen: they draw about a mean, and move it and the
-spread to the best quarter. See `final_choice` for what becomes of where they end.
+others. Three things go on beside one another:
+
+- **Dual ascent** of every candidate: what exceeds its budget counts more in the next generation, what stays below it
+  less, by steps that get smaller.
+- **Variation** of what dual ascent leaves alone: how sharply the policy chooses, whether what carries no budget and no
+  floor counts too, and how what counts turns in the course of an episode. After some generations the worse half of the
+  candidates gives way to variations of the better half.
+- **Closing**, the last quarter: the cross-entropy method about the best that was seen. Generations draw about a mean,
+  and move it and the spread to the best quarter.
+
+See `final_choice` for what becomes of where they end.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mccpo.env import Environment
 from mccpo.methods.episodes import SEEN_AT_ONCE, Episodes, NetworkPolicy, evaluate_policy, evaluation_episodes
 from mccpo.methods.gradient.margin import as_long
 from mccpo.methods.gradient.network import Network
-from mccpo.methods.gradient.selection import excess_of, score_of
+from mccpo.methods.gradient.selection import excess_of, score_of, unready_excess
 from mccpo.methods.mc_cpo.multipliers import Budgets
 from mccpo.methods.mc_cpo.spec import MethodArrays
 from mccpo.methods.pretrained.context import WEIGHTS, own_weight, weight_places
@@ -38,34 +44,39 @@ from mccpo.methods.pretrained.weighting import (
     MOST,
     POINT,
     SHARPEST,
-    SHARPNESS,
-    TURNS,
     asked,
     policy_at,
 )
 
 CANDIDATES, ELITE = 16, 4
 EPISODES = 24  # of a hundred steps, that a candidate is played for
-ASCENT = 0.5  # the share of generations that are dual ascent
-LOWEST, HIGHEST = math.log(0.05), math.log(3.0)  # the prices that dual ascent starts from
-STEP, LEAST_STEP, LONGEST_STEP = 8.0, 1.0, 0.8  # of a price's logarithm for an excess of all that is asked for
-BESIDES = 0.3  # the chance that what carries no budget counts in a candidate
-TURNING, TURNED = 0.5, 1.5  # the chance that what counts changes with time, and by how much
+LOWEST, HIGHEST = math.log(0.05), math.log(3.0)  # the weights that dual ascent starts from
+STEP, LEAST_STEP, LONGEST_STEP = 8.0, 1.0, 0.8
+"""How far dual ascent moves the logarithm of a weight for an excess of all that is asked for, and at most."""
+BESIDES = 0.4  # the chance that what carries no budget counts in a candidate at first
+STEADY = 4  # candidates in which what counts does not turn at first
+TURNS_AT_FIRST = np.array([0.0, -3.0, 3.0, 1.5, -3.0])
+"""How far weights turn in the others: mostly to teaching first (c2, learning), and demand and engagement later."""
 BLUNTEST = math.log(0.5)
-NEAR = 0.5  # the spread about the best that dual ascent found, at first
-LEAST_SPREAD = 0.05
-KEPT = 0.4  # of the old mean and spread, in a generation
+LAP = 3  # generations until the worse half gives way
+VARIED, VARIED_ASKED = 0.6, 0.15  # by how much variations differ, and in the weights that dual ascent moves
+CLOSING = 0.75  # the share of generations after which the search closes in
+NEAR, LEAST_SPREAD = 0.15, 0.03  # its spread at first, and at least
+KEPT = 0.4  # of the old mean and spread, in a generation that closes in
 
 
 class Search(NamedTuple):
-    """Where the search stands: where dual ascent has brought each candidate, the best point so far and its score, and
+    """Where the search stands.
 
-    the mean and the spread of what later generations draw.
+    **Fields:**
+
+    - `points`: where dual ascent has brought each candidate; `best`, `scores`: the best that was seen of each.
+    - `mean`, `spread`: what the closing generations draw about; until then the best of all.
     """
 
-    ascending: Float[Array, "candidates point"]
-    best: Float[Array, " point"]
-    score: Float[Array, ""]
+    points: Float[Array, "candidates point"]
+    best: Float[Array, "candidates point"]
+    scores: Float[Array, " candidates"]
     mean: Float[Array, " point"]
     spread: Float[Array, " point"]
 
@@ -79,20 +90,25 @@ class Generation(NamedTuple):
 
 def start(env: Environment[Any], budgets: Budgets, key: PRNGKeyArray) -> Search:
     """A search that has seen nothing: candidates that differ in all that dual ascent does not decide."""
-    prices, counting, beside, turning, turns, sharp = jax.random.split(key, 6)
+    prices, counting, beside, turning, sharp = jax.random.split(key, 5)
     shape, held = (CANDIDATES, WEIGHTS), asked(env, budgets)
     level = jax.random.uniform(prices, shape, minval=LOWEST, maxval=HIGHEST)
-    besides = jnp.where(jax.random.bernoulli(counting, BESIDES, shape), jax.random.uniform(beside, shape, minval=LOWEST, maxval=0.0), LEAST)
-    turn = TURNED * jax.random.normal(turns, shape) * jax.random.bernoulli(turning, TURNING, (CANDIDATES, 1))
+    besides = jnp.where(
+        jax.random.bernoulli(counting, BESIDES, shape),
+        jax.random.uniform(beside, shape, minval=LOWEST, maxval=0.0),
+        LEAST,
+    )
+    turn = jnp.asarray(TURNS_AT_FIRST) * jax.random.uniform(turning, shape, minval=-0.25, maxval=1.5)
+    turn = jnp.where(jnp.arange(CANDIDATES)[:, None] < STEADY, 0.0, turn).at[:, own_weight(env)].set(0.0)
     sharpness = jax.random.uniform(sharp, (CANDIDATES, 1), minval=BLUNTEST, maxval=SHARPEST)
-    points = jnp.concatenate([jnp.where(held, level, besides), turn.at[:, own_weight(env)].set(0.0), sharpness], axis=1)
-    return Search(points, points[0], jnp.asarray(-jnp.inf), points[0], jnp.full(POINT, NEAR))
+    points = jnp.concatenate([jnp.where(held, level, besides), turn, sharpness], axis=1)
+    return Search(points, points, jnp.full(CANDIDATES, -jnp.inf), points[0], jnp.full(POINT, NEAR))
 
 
 def nowhere() -> Search:
     """A search before its first generation, which alone knows the budgets."""
-    nothing = jnp.zeros(POINT)
-    return Search(jnp.zeros((CANDIDATES, POINT)), nothing, jnp.asarray(-jnp.inf), nothing, nothing)
+    nothing, points = jnp.zeros(POINT), jnp.zeros((CANDIDATES, POINT))
+    return Search(points, points, jnp.full(CANDIDATES, -jnp.inf), nothing, nothing)
 
 
 def advance(
@@ -106,6 +122,7 @@ def advance(
     learners: PRNGKeyArray,
     at_random: AtRandom,
     caution: Float[Array, ""] | float,
+    generation: Int[Array, ""],
     share: Float[Array, ""],
 ) -> tuple[Search, Generation]:
     """One generation, at `share` of the search, whose candidates are drawn by one key and all teach the same learners.
@@ -113,35 +130,52 @@ def advance(
     `at_random` is what random-ready costs with these learners and with others. `caution` is how many standard
     errors of its own few episodes are kept from the budgets.
     """
-    ascends = share < ASCENT
-    points = jnp.where(ascends, search.ascending, about(drawing, search).at[0].set(search.mean))
+    varying, drawing = jax.random.split(drawing)
+    closes, later = share >= CLOSING, evaluation_episodes(env)
+    points = jnp.where(closes, about(drawing, search), search.points)
 
     def play(one: Float[Array, " point"]) -> Episodes:
         actor = NetworkPolicy(method, policy_at(env, budgets, parameters, one), network)
         return evaluate_policy(env, actor, learners, as_long(env, EPISODES))
 
-    seen = jax.lax.map(play, points, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
-    later = evaluation_episodes(env)
-
     def judged(one: Episodes) -> tuple[Float[Array, ""], Float[Array, " costs"]]:
         held = moved_budgets(budgets, one.costs, at_random)
-        score = score_of(method, held, caution, one, jnp.zeros(()), later, env.ensemble)
+        unready = unready_excess(env, caution, one)
+        score = score_of(method, held, caution, one, jnp.zeros(()), later, env.ensemble, unready)
         return score, excess_of(held, caution, one, later, env.ensemble)
 
+    seen = jax.lax.map(play, points, batch_size=side_by_side(env, CANDIDATES, as_long(env, EPISODES)))
     scores, excess = jax.vmap(judged)(seen)
-    at = scores.argmax()
-    better = scores[at] > search.score
-    best, score = jnp.where(better, points[at], search.best), jnp.maximum(scores[at], search.score)
-    step = LEAST_STEP + (STEP - LEAST_STEP) * jnp.maximum(1.0 - share / ASCENT, 0.0)
+    better = (scores > search.scores) & ~closes
+    best, own = jnp.where(better[:, None], points, search.best), jnp.where(better, scores, search.scores)
+    step = LEAST_STEP + (STEP - LEAST_STEP) * jnp.maximum(1.0 - share / CLOSING, 0.0)
+    as_it_is = (ascended(env, points, excess, step), best, own)
+    lap = (generation % LAP == LAP - 1) & ~closes
+    race = jax.tree.map(partial(jnp.where, lap), varied(varying, asked(env, budgets), *as_it_is), as_it_is)
     mean, spread = moved(search.mean, search.spread, points, scores)
-    found = Search(
-        ascending=ascended(env, search.ascending, excess, step),
-        best=best,
-        score=score,
-        mean=jnp.where(ascends, best, mean),
-        spread=jnp.where(ascends, search.spread, spread),
-    )
+    leader, at = best[own.argmax()], scores.argmax()
+    next_mean, next_spread = jnp.where(closes, mean, leader), jnp.where(closes, spread, search.spread)
+    found = Search(race[0], race[1], race[2], next_mean, next_spread)
     return found, Generation(points[at], jax.tree.map(lambda leaf: leaf[at], seen))
+
+
+def varied(
+    key: PRNGKeyArray,
+    held: Bool[Array, " weights"],
+    points: Float[Array, "candidates point"],
+    best: Float[Array, "candidates point"],
+    scores: Float[Array, " candidates"],
+) -> tuple[Float[Array, "candidates point"], Float[Array, "candidates point"], Float[Array, " candidates"]]:
+    """The candidates after a lap: the worse half gives way to variations of the best that was seen of the better half.
+
+    About half of the numbers of a variation are as they were.
+    """
+    which, how_far = jax.random.split(key)
+    half, order = CANDIDATES // 2, jnp.argsort(-scores)
+    sizes = jnp.full(POINT, VARIED).at[LEVELS].set(jnp.where(held, VARIED_ASKED, VARIED))
+    noise = sizes * jax.random.normal(how_far, (half, POINT)) * jax.random.bernoulli(which, shape=(half, POINT))
+    new, places = best[order[:half]] + noise, order[half:]
+    return points.at[places].set(new), best.at[places].set(new), scores.at[places].set(-jnp.inf)
 
 
 def ascended(
@@ -168,9 +202,9 @@ def side_by_side(env: Environment[Any], candidates: int, episodes: int) -> int:
 
 
 def about(key: PRNGKeyArray, search: Search) -> Float[Array, "candidates point"]:
-    """Draws about the mean of a search."""
-    noise = jax.random.normal(key, (CANDIDATES, len(search.mean)))
-    return jnp.clip(search.mean + search.spread * noise, LEAST, MOST)
+    """The mean of a search, and draws about it."""
+    noise = jax.random.normal(key, (CANDIDATES, len(search.mean))).at[0].set(0.0)
+    return search.mean + search.spread * noise
 
 
 def moved(

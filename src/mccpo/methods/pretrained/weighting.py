@@ -42,9 +42,7 @@ def asked(env: Environment[Any], budgets: Budgets) -> Bool[Array, " weights"]:
     return jnp.zeros(WEIGHTS).at[np.array(weight_places(env))].max(budgets.active) > 0
 
 
-def weights_at(
-    env: Environment[Any], point: Float[Array, " point"], time: float = 0.5
-) -> Float[Array, " weights"]:
+def weights_at(env: Environment[Any], point: Float[Array, " point"], time: float = 0.5) -> Float[Array, " weights"]:
     """The weights at a time of the episode, beside the 1 of the environment's own reward; not yet of the sum 1."""
     logs = point[LEVELS] + (time - 0.5) * point[TURNS]
     raw = jnp.where(logs > NOTHING, jnp.exp(jnp.minimum(logs, MOST)), 0.0)
