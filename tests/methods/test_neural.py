@@ -17,7 +17,7 @@ from mccpo.methods.gradient import selection
 from mccpo.methods.gradient import training as neural
 from mccpo.methods.gradient.gradient_method import PrimalDual
 from mccpo.methods.gradient.rollout import Sizes, network_of
-from mccpo.methods.gradient.selection import FINALISTS, Finalists, enter, score_of
+from mccpo.methods.gradient.selection import FINALISTS, Finalists, enter, score_of, unready_excess
 from mccpo.methods.gradient.training import EVALUATION, ITERATIONS
 
 # Of the sizes and the horizon that other tests of small tutors have, too: one program serves them all.
@@ -280,6 +280,26 @@ def test_chance_asks_for_a_margin_and_certainty_for_none():
     margin = 2.0 * (1 / 4 + 1 / EVALUATION_EPISODES) ** 0.5  # two standard errors of four episodes that differ by 1
     assert score(30.0, 0.5, 10 - 1.01 * margin, spread=1.0) == 30.0
     assert score(30.0, 0.5, 10 - 0.99 * margin, spread=1.0) < 0
+
+
+def test_more_unready_lessons_than_the_gate_promises_count_as_a_missed_budget():
+    gated = make("tutor-15-bkt", confidence=0.95)
+    unready = jnp.array([0.0, 10.0, 0.0, 10.0])  # of a hundred lessons: 5 %, which is what the gate allows
+    one = jnp.ones(4)
+    seen = Episodes(30.0 * one, jnp.zeros((3, 4)), one, one, one > 0, 0 * one, unready, 100 * one, one, one)
+
+    def judged(env, caution, seen=seen):
+        excess = unready_excess(env, caution, seen)
+        method = method_arrays(method_spec("mc-cpo"), TUTOR)
+        return float(score_of(method, LIMITS, caution, seen, jnp.asarray(0.5), unready=excess))
+
+    assert judged(gated, 0.0) == 30.0
+    error = 0.05 * (1 / 4 + 1 / EVALUATION_EPISODES) ** 0.5  # of a share that is 0 or 10 % of an episode
+    np.testing.assert_allclose(unready_excess(gated, 2.0, seen), 2.0 * error / 0.05, rtol=1e-4)
+    assert judged(gated, 2.0) < 0
+    assert judged(gated, 2.0, seen._replace(untrue=0 * one)) == 30.0
+    assert judged(make("tutor-15-bkt"), 2.0) == 30.0  # a threshold promises nothing
+    assert make("tutor-15").unready_allowed is None
 
 
 def test_finalists_are_the_best_that_were_seen():

@@ -1,20 +1,24 @@
 """The final choice of a search: the grids about where it ended, and the policy of sharpness 0 among the finalists."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mccpo.methods.pretrained.final_choice import BLUNT, CANDIDATES, COPIES, FINALISTS, _by_finalist, grid
+from mccpo.methods.pretrained.final_choice import BLUNT, CANDIDATES, COPIES, FINALISTS, STEPS, _by_finalist, grid
+from mccpo.methods.pretrained.weighting import POINT, SHARPNESS, TURNS
 
 
-def test_a_grid_holds_its_middle_and_zero_sharpness_and_varies_only_the_named_settings():
-    middle, moves = jnp.array([0.0, 1.0, -2.0, 0.5, 3.0, 0.4]), jnp.array([0.0, 1.0, 0.0, 0.0, 1.0])
-    found = np.asarray(grid(middle, moves, 0.5))
-    assert found.shape == (CANDIDATES, 6)
-    assert found[0, -1] == BLUNT
+def test_a_grid_holds_its_middle_and_zero_sharpness_and_keeps_the_weights_of_what_is_not_asked_for():
+    middle, moves = jnp.arange(POINT, dtype=jnp.float32), jnp.array([0.0, 1.0, 0.0, 0.0, 1.0])
+    found = np.asarray(grid(middle, moves, 0.5, jax.random.key(0)))
+    assert found.shape == (CANDIDATES, POINT)
+    assert found[0, SHARPNESS] == BLUNT
     assert (found[1:] == np.asarray(middle)).all(axis=1).any()
     assert (found[:, [0, 2, 3]] == np.asarray(middle)[[0, 2, 3]]).all()
-    np.testing.assert_allclose(found[:, 1] - 1.0, found[:, 4] - 3.0, atol=1e-6)
-    assert np.ptp(found[:, 1]) == 1.0
+    steps = found[1 : 1 + len(STEPS)]
+    np.testing.assert_allclose(steps[:, 1] - 1.0, steps[:, 4] - 4.0, atol=1e-6)
+    assert (steps[:, TURNS] == np.asarray(middle)[TURNS]).all()
+    assert np.ptp(steps[:, 1]) == 1.0
 
 
 def test_a_finalists_episodes_include_all_copies_and_rounds():

@@ -17,6 +17,7 @@ from mccpo.methods.pretrained.context import CONTEXT, context_of, drawn_numbers_
 from mccpo.methods.pretrained.network import SIGNALS, conditioned, fold, forward, graphs_of, network_at
 
 WEIGHTS = jnp.array([0.4, 0.1, 0.2, 0.05, 0.25])
+STILL = np.zeros(CONTEXT, np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +25,9 @@ def parameters():
     return 0.3 * jax.random.normal(jax.random.key(0), (conditioned().size,))
 
 
-def conditioned_on(env, parameters, context, features):
-    """What the network says that is told the context beside the features."""
-    told = np.repeat(np.asarray(context)[:, None], features.shape[1], axis=1)
+def conditioned_on(env, parameters, context, features, drift=0.0):
+    """What the network says that is told the context beside the features; by the end it has moved by `drift`."""
+    told = np.asarray(context)[:, None] + np.multiply.outer(np.broadcast_to(drift, context.shape), features[-1])
     plain = network_at(env)
     network = replace(plain, features=plain.features + CONTEXT, signals=SIGNALS)
     return network.apply(np.asarray(parameters), np.concatenate([features, told]))
@@ -41,18 +42,36 @@ def test_folding_is_telling(name, parameters):
     env = make(name)
     numbers, budgets, features = numbers_of(env), budgets_of(env, {}), seen_of(env)
     context = context_of(numbers, WEIGHTS)
-    logits, values = network_at(env).apply(np.asarray(fold(parameters, context, numbers, env, budgets.bound)), features)
+    logits, values = network_at(env).apply(
+        np.asarray(fold(parameters, context, STILL, numbers, env, budgets.bound)), features
+    )
     told, told_values = conditioned_on(env, parameters, context, features)
     np.testing.assert_allclose(logits, told, atol=1e-4)
     np.testing.assert_allclose(values, told_values[:4], atol=1e-4)
     assert logits.std() > 0.1
 
 
+def test_a_context_that_moves_with_time_is_folded_too(parameters):
+    env = make("tutor-15")
+    numbers, bound, features = numbers_of(env), budgets_of(env, {}).bound, seen_of(env)
+    first, last = (context_of(numbers, w) for w in (WEIGHTS, WEIGHTS[::-1]))
+    logits, values = network_at(env).apply(
+        np.asarray(fold(parameters, first, last - first, numbers, env, bound)), features
+    )
+    told, told_values = conditioned_on(env, parameters, first, features, np.asarray(last - first))
+    np.testing.assert_allclose(logits, told, atol=1e-4)
+    np.testing.assert_allclose(values, told_values[:4], atol=1e-4)
+    still = conditioned_on(env, parameters, first, features)[0]
+    assert np.abs(logits - still).max() > 1e-2
+
+
 def test_another_context_is_another_policy(parameters):
     env = make("tutor-15")
     numbers, bound, features = numbers_of(env), budgets_of(env, {}).bound, seen_of(env)
     one, other = (
-        network_at(env).apply(np.asarray(fold(parameters, context_of(numbers, w), numbers, env, bound)), features)[0]
+        network_at(env).apply(
+            np.asarray(fold(parameters, context_of(numbers, w), STILL, numbers, env, bound)), features
+        )[0]
         for w in (WEIGHTS, WEIGHTS[::-1])
     )
     assert np.abs(one - other).max() > 1e-2
@@ -63,7 +82,7 @@ def test_sharpness_multiplies_the_scores_alone(parameters):
     numbers, bound, features = numbers_of(env), budgets_of(env, {}).bound, seen_of(env)
     context = context_of(numbers, WEIGHTS)
     (one, values), (sharp, same) = (
-        network_at(env).apply(np.asarray(fold(parameters, context, numbers, env, bound, by)), features)
+        network_at(env).apply(np.asarray(fold(parameters, context, STILL, numbers, env, bound, by)), features)
         for by in (1.0, 3.0)
     )
     np.testing.assert_allclose(3 * one, sharp, rtol=1e-4, atol=1e-5)
@@ -75,7 +94,7 @@ def test_the_value_of_a_floor_matches_learning_turned_round(parameters):
     floored = Constraints(floors={"learning": 1.0}, reach={"learning": 2.0}).environment(env)
     numbers, budgets, features = numbers_of(env), budgets_of(floored, {}), seen_of(env)
     context = context_of(numbers, WEIGHTS)
-    folded = fold(parameters, context, numbers, floored, budgets.bound)
+    folded = fold(parameters, context, STILL, numbers, floored, budgets.bound)
     _, values = network_at(floored).apply(np.asarray(folded), features)
     _, told = conditioned_on(env, parameters, context, features)
     # In its own units: half the bound, times the discounted horizon, stand for 1; in training it was half the mean η.

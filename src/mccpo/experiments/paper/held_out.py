@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import scipy
 
@@ -74,6 +75,8 @@ def produce(options: Options, session: Session) -> Produced:
         floors = tuple(Floor("learning", share) for share in FLOORS)
         problem = pose(env, plan, session, name=case.name, floors=floors[:1], anchors="pretrained")
         settings += [*_levels(case.name, problem, judges, methods, session)]
+        # Another case is other programs. Kept all, they exhaust the memory maps that the system grants a process.
+        jax.clear_caches()
     if not settings:
         raise InputError("no case can be made: " + "; ".join(absent), fix="name others with --set cases=NAME")
     results = Results(
