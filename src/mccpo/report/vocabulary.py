@@ -86,6 +86,11 @@ _METRICS = {
         "Lessons that were unready in truth",
         "share of steps that teach a concept whose prerequisites the learner has not in truth mastered",
     ),
+    "judged_violation_rate": _Metric(
+        "Unready, by judges",
+        "Lessons that were unready in truth, worst judge",
+        "the same share with learners of other kinds, fitted to other people: that of the worst kind",
+    ),
     "prerequisite_violations_training": _Metric(
         "Unready, in training", "Unready lessons during training", "training steps that taught an unready concept"
     ),
@@ -171,6 +176,7 @@ RATES = (
     "violation_rate",
     "prerequisite_violation_rate",
     "true_violation_rate",
+    "judged_violation_rate",
     "restriction_rate",
     *SHARES_OF_SEEDS,
 )

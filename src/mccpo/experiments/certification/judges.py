@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccpo.env import JUDGE_FILES, TUTOR_FILE, environment_names
-from mccpo.files import read_json
+from mccpo.experiments.prepare.environments import refused_judges
 from mccpo.runs import read_run
 
 PREPARED = "prepared"
 """The folder of a run that holds what it was made of, where `mccpo tutor` made it."""
-_DOCUMENT = "prepared.json"
 
 
 class Judges(NamedTuple):
@@ -41,9 +40,7 @@ def judges_of(run: Path, part: str) -> Judges:
 
 
 def _judges_in(folder: Path) -> Judges:
-    document = folder / _DOCUMENT
-    reports = read_json(document, fix="prepare it again").get("judges", []) if document.exists() else []
-    refused = {report["file"]: report["refused"] for report in reports if report["refused"] is not None}
+    refused = refused_judges(folder)
     files = tuple(folder / name for name in JUDGE_FILES if name not in refused and (folder / name).exists())
     notes = tuple(f"{name} does not judge: {why}" for name, why in refused.items())
     return Judges(files, notes)

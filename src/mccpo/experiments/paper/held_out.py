@@ -157,12 +157,15 @@ def finding(settings: Sequence[Setting]) -> str:
         return ""
     met = [(setting, row) for setting, row in rows if row["satisfaction_strict"].mean == 1]
     above = [row for setting, row in met if row["return"].mean >= _best(setting.rows)]
-    unready = max((row["true_violation_rate"].mean for _, row in rows if "true_violation_rate" in row), default=0.0)
+    unready, judged = (
+        max((row[name].mean for _, row in rows if name in row), default=0.0)
+        for name in ("true_violation_rate", "judged_violation_rate")
+    )
     missed = ", ".join(setting.name for setting, row in rows if row["satisfaction_strict"].mean < 1)
     return (
         f"All that was asked for is met in {len(met)} of {len(rows)} settings, and in {len(above)} of these no "
         f"rule and no mixture of rules that meets it returns more. At most {unready:.1%} of lessons are unready in "
-        f"truth. Missed: {missed or 'none'}."
+        f"truth, {judged:.1%} with the learners of judges. Missed: {missed or 'none'}."
     )
 
 
@@ -176,6 +179,7 @@ def _best(rows: Rows) -> float:
 
 def _named(name: str, **parameters: Any) -> tuple[Environment[Any], tuple[Environment[Any], ...]]:
     env = make(name, **parameters)
+    assert isinstance(env, Tutoring)  # all that are named are
     return env, judges_for(name, env)
 
 

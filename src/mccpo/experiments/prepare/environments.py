@@ -12,8 +12,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mccpo.env import JUDGE_FILES, TUTOR_FILE, Environment, PreparedTutor, cut, make, register_environment, with_gate_of
+from mccpo.env import (
+    JUDGE_FILES,
+    TUTOR_FILE,
+    Environment,
+    PreparedTutor,
+    Tutoring,
+    cut,
+    make,
+    register_environment,
+    with_gate_of,
+)
 from mccpo.errors import InputError
+from mccpo.files import read_json
 
 DATA = "MCCPO_DATA"
 _OF_CURRICULUM = {"curriculum_seed": None}  # a curriculum of its own goes with no seed
@@ -64,26 +75,33 @@ def data_folder(data: Path | str | None) -> Path | None:
 def _from_data(dataset: str, data: Path | str | None, theta: float, confidence: float | None) -> PreparedTutor:
     if (folder := data_folder(data)) is None:
         raise NoData("no data: it is made of logs", fix=f"name their folder with --data or {DATA}")
-    env = _prepared_or_none(dataset, folder)[0]
+    env = _prepared_or_no_data(dataset, folder)[0]
     gate = {"theta": theta, "confidence": env.confidence if confidence is None else confidence}
     return PreparedTutor(**env.parameters | gate | _OF_CURRICULUM)
 
 
-def judges_for(name: str, env: Environment[Any], data: Path | str | None = None) -> tuple[Environment[Any], ...]:
+def judges_for(name: str, env: Tutoring[Any]) -> tuple[Environment[Any], ...]:
     """Learners of other kinds, fitted to other people of its logs, for the environment of that name; behind its gate.
 
-    None where the environment is made of no logs.
+    Empty where the environment is made of no logs. Judges that `prepare` refused are left out.
     """
     dataset = name if name == "assistments-2009" else "junyi-2015" if name.startswith("junyi-2015-") else None
-    if dataset is None or (folder := data_folder(data)) is None:
+    if dataset is None or (folder := data_folder(None)) is None:
         return ()
-    judges = _prepared_or_none(dataset, folder)[1]
+    judges = _prepared_or_no_data(dataset, folder)[1]
     if dataset == "junyi-2015":
-        judges = tuple(cut(judge, env.num_actions) for judge in judges)
+        judges = tuple(cut(judge, len(env.curriculum)) for judge in judges)
     return tuple(with_gate_of(judge, env) for judge in judges)
 
 
-def _prepared_or_none(dataset: str, folder: Path) -> tuple[PreparedTutor, tuple[Any, ...]]:
+def refused_judges(folder: Path) -> dict[str, str]:
+    """Which files of a prepared folder do not judge, and why: their learners predict no better than a constant."""
+    document = folder / "prepared.json"
+    reports = read_json(document, fix="prepare it again").get("judges", []) if document.exists() else []
+    return {report["file"]: report["refused"] for report in reports if report["refused"] is not None}
+
+
+def _prepared_or_no_data(dataset: str, folder: Path) -> tuple[PreparedTutor, tuple[Any, ...]]:
     try:
         return _prepared(dataset, folder)
     except InputError as error:
@@ -97,10 +115,12 @@ def _prepared(dataset: str, data: Path) -> tuple[PreparedTutor, tuple[Any, ...]]
         env = make(str(data / dataset / TUTOR_FILE))
         if not isinstance(env, PreparedTutor):
             raise InputError(f"{data / dataset / TUTOR_FILE} is of no logs", fix="make it with `mccpo prepare`")
-        files = (data / dataset / name for name in JUDGE_FILES)
+        refused = refused_judges(data / dataset)
+        files = (data / dataset / name for name in JUDGE_FILES if name not in refused)
         return env, tuple(make(str(path)) for path in files if path.exists())
     from mccpo.experiments.prepare.datasets import DATASETS  # noqa: PLC0415 - polars: other environments do without it
 
     made = DATASETS[dataset](data, PREPARED_SEED).prepared
     assert isinstance(made.tutor, PreparedTutor)  # data sets are prepared with learners by knowledge tracing
-    return made.tutor, tuple(made.judges.values())
+    left_out = {report.file for report in made.document.judges if report.refused is not None}
+    return made.tutor, tuple(judge for name, judge in made.judges.items() if name not in left_out)

@@ -2,7 +2,8 @@
 
 The final policy is chosen by validation episodes of their own. Looks during training pick finalists among the averaged
 policies; many more episodes then decide between these: the highest return among those that meet every budget, with a
-margin for chance, or else the one that misses them least. Episodes by which a policy is later judged play no part in
+margin for chance, or else the one that misses them least. Where the gate promises how many lessons are ready in truth,
+that is one more budget. Episodes by which a policy is later judged play no part in
 this. Every learner's policies are selected in this way, so that methods differ by how they learn and by nothing else.
 """
 
@@ -165,8 +166,9 @@ def score_of(
     episodes: what chance can do to a policy that is as good as it looks. Where learners are drawn from several members,
     every member has to meet the budgets so.
     """
-    excess = jnp.maximum(excess_of(budgets, caution, seen, later, ensemble).max(), unready)
-    bounded = jnp.where(excess <= 0, seen.ret.mean(), -1e3 * (1.0 + excess))
+    excess = excess_of(budgets, caution, seen, later, ensemble).max()
+    missed = jnp.maximum(excess, 0.0) + jnp.maximum(unready, 0.0)
+    bounded = jnp.where(missed > 0, -1e3 * (1.0 + missed), seen.ret.mean())
     return jnp.where(method.constrained > 0, bounded, share)
 
 
@@ -188,11 +190,12 @@ def unready_excess(
 ) -> Float[Array, ""] | float:
     """By how much the share of lessons that are unready in truth, with that margin, exceeds what the gate allows.
 
-    It is relative to what is allowed; −∞ where the gate promises nothing.
+    It is relative to what is allowed, and of all learners together, whatever member they are drawn from; −∞ where the
+    gate promises nothing.
     """
     if (allowed := env.unready_allowed) is None:
         return -jnp.inf
     share = seen.untrue.sum() / seen.length.sum()
     spread = (seen.untrue - share * seen.length).std() / seen.length.mean()
     error = error_of(spread, seen.length.shape[0], evaluation_episodes(env))
-    return (share + caution * error - allowed) / allowed
+    return (share + caution * error - allowed) / jnp.maximum(allowed, 1e-6)

@@ -2,7 +2,8 @@
 
 What counts are five weights: of engagement, of the costs c2, c3 and c4, and of learning. Their sum is 1, and each is in
 a unit in which its signal is about 1 in a step, so that a policy need not know the scale of anything. Prices of any
-height, and learning as the objective, are then points of one simplex. All of this is constant while a policy plays.
+height, and learning as the objective, are then points of one simplex. While a policy is trained, all
+of this is constant in an episode.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from mccpo.methods.pretrained.context import WEIGHTS, context_of, numbers_of, ow
 from mccpo.methods.pretrained.few_learners import AtRandom, play_at_random
 from mccpo.methods.pretrained.final_choice import final_point
 from mccpo.methods.pretrained.network import fold, network_at
-from mccpo.methods.pretrained.price_search import Generation, Search
+from mccpo.methods.pretrained.price_search import Search
 from mccpo.methods.pretrained.weighting import policy_at, prices_at
 from mccpo.methods.pretrained.weights import pretrained_parameters
 from mccpo.methods.registry import register_method
@@ -77,7 +77,7 @@ class PretrainedNetwork(GradientMethod):
 
     def _generation(
         self, env: Environment[Any], budgets: Budgets, state: SearchState, share: Float[Array, ""]
-    ) -> tuple[SearchState, Generation]:
+    ) -> tuple[SearchState, Episodes]:
         """One generation of the search, at `share` of it."""
         key, drawing, beginning = jax.random.split(state.key, 3)
         weights, later = jnp.asarray(pretrained_parameters()), evaluation_episodes(env)
@@ -126,16 +126,18 @@ class Pretrained(PretrainedNetwork):
 
     The network was trained by PPO on problems drawn at random (graphs of many shapes, learners, engagement, gates,
     horizons) to maximise w_r r_E − Σ w_i c_i + w_g ΔK at weights drawn for every episode: prices, in other units. Here
-    w is found on simulated episodes by the cross-entropy method, without a gradient, to the margins by which every
-    method's policy is selected. At a problem w is constant, and is added to the biases of the layers that read it: what
-    is saved, certified and served is a network as MC-CPO has it.
+    w is found on simulated episodes by dual ascent and variation, without a gradient, to the margins by which every
+    method's policy is selected. At a problem w is known for every time of an episode, and is added to the biases of the
+    layers that read it and to what they make of the time: what is saved, certified and served is a network as MC-CPO
+    has it.
 
     **Source:** A. Abels, D. M. Roijers, T. Lenaerts, A. Nowé, D. Steckelmacher, Dynamic Weights in Multi-Objective Deep
     Reinforcement Learning, ICML 2019, for policies that are told what counts; R. Y. Rubinstein, The Cross-Entropy
-    Method for Combinatorial and Continuous Optimization, 1999, for the search.
+    Method for Combinatorial and Continuous Optimization, 1999, for how the search closes in.
 
-    **Departures:** what carries no budget and no floor may count, too, and how sharply the policy chooses is
-    searched for with the weights. Its card (docs/pretrained.md) says what it was trained on, and where it fails.
+    **Departures:** what carries no budget and no floor may count, too. How sharply the policy chooses is searched for
+    with the weights, and how these turn from the first lesson of an episode to the last. Its card (docs/pretrained.md)
+    says what it was trained on, and where it fails.
 
     **When to use it:** where a tutor is wanted soon, or to start MC-CPO from: see `mccpo train --from`. It applies to
     tutors on one known graph without activities, whose policy sees the tutor's belief.
@@ -161,7 +163,7 @@ class Pretrained(PretrainedNetwork):
         self, env: Environment[Any], sizes: Sizes, budgets: Budgets, state: SearchState, share: Float[Array, ""]
     ) -> tuple[SearchState, Progress]:
         after, found = self._generation(env, budgets, state, share)
-        return after, _progress(found.seen, after.prices)
+        return after, _progress(found, after.prices)
 
     def own_score(
         self,

@@ -1,9 +1,10 @@
 """The network that is told what counts, and the ordinary network that it is at one problem.
 
-Its parameters do not depend on how many concepts there are. What it is told is constant at a problem, and enters where
-features of the whole learner do: in the first layer and in the pooled one. `fold` adds what these layers make of it to
-their biases. What is left is the network on a graph that `mc-cpo` has, of any curriculum, so that evaluation, run
-folders, certificates, the service and further training need know nothing of this.
+Its parameters do not depend on how many concepts there are. What it is told is known at a problem for every time of an
+episode, and enters where features of the whole learner do: in the first layer and in the pooled one. `fold` adds what
+these layers make of it to their biases, and to what they make of the time. What is left is the network on a graph that
+`mc-cpo` has, of any curriculum, so that evaluation, run folders, certificates, the service and further training need
+know nothing of this.
 """
 
 from __future__ import annotations

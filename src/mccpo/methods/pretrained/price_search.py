@@ -1,7 +1,8 @@
 """What is to count at a problem at hand: found on simulated episodes, without a gradient.
 
 max J(π_w)  over weights w  s.t.  J_ci(π_w) ≤ d_i with a margin for chance, where π_w is the pretrained policy that is
-told the weights w of engagement, of the costs and of learning.
+told the weights w of engagement, of the costs and of learning. The share of lessons that are unready in truth is held
+to what the gate allows as a budget is, but has no price.
 
 In each generation several candidates play, and all candidates of all generations teach the same learners, so that the
 search goes by what candidates do and not by whom they met; see `few_learners` for how far these learners are like
@@ -51,18 +52,23 @@ from mccpo.methods.pretrained.weighting import (
 CANDIDATES, ELITE = 16, 4
 EPISODES = 24  # of a hundred steps, that a candidate is played for
 LOWEST, HIGHEST = math.log(0.05), math.log(3.0)  # the weights that dual ascent starts from
-STEP, LEAST_STEP, LONGEST_STEP = 8.0, 1.0, 0.8
-"""How far dual ascent moves the logarithm of a weight for an excess of all that is asked for, and at most."""
+RATE, LAST_RATE, LONGEST_STEP = 8.0, 1.0, 0.8
+"""How far dual ascent moves the logarithm of a weight for an excess of all that is asked for, first and last; and the
+most that it moves it by."""
 BESIDES = 0.4  # the chance that what carries no budget counts in a candidate at first
 STEADY = 4  # candidates in which what counts does not turn at first
 TURNS_AT_FIRST = np.array([0.0, -3.0, 3.0, 1.5, -3.0])
-"""How far weights turn in the others: mostly to teaching first (c2, learning), and demand and engagement later."""
+"""How far weights turn in the others: mostly c2 and learning count more at first, c3 and c4 more later."""
 BLUNTEST = math.log(0.5)
 LAP = 3  # generations until the worse half gives way
 VARIED, VARIED_ASKED = 0.6, 0.15  # by how much variations differ, and in the weights that dual ascent moves
 CLOSING = 0.75  # the share of generations after which the search closes in
 NEAR, LEAST_SPREAD = 0.15, 0.03  # its spread at first, and at least
 KEPT = 0.4  # of the old mean and spread, in a generation that closes in
+
+
+UNSEEN = np.full(CANDIDATES, -np.inf, np.float32)
+"""Of a type that stays as it is: a weak one would turn strong in the first generation, and all be compiled again."""
 
 
 class Search(NamedTuple):
@@ -81,13 +87,6 @@ class Search(NamedTuple):
     spread: Float[Array, " point"]
 
 
-class Generation(NamedTuple):
-    """What a generation found: its best point, and what the episodes there were."""
-
-    point: Float[Array, " point"]
-    seen: Episodes
-
-
 def start(env: Environment[Any], budgets: Budgets, key: PRNGKeyArray) -> Search:
     """A search that has seen nothing: candidates that differ in all that dual ascent does not decide."""
     prices, counting, beside, turning, sharp = jax.random.split(key, 5)
@@ -102,13 +101,13 @@ def start(env: Environment[Any], budgets: Budgets, key: PRNGKeyArray) -> Search:
     turn = jnp.where(jnp.arange(CANDIDATES)[:, None] < STEADY, 0.0, turn).at[:, own_weight(env)].set(0.0)
     sharpness = jax.random.uniform(sharp, (CANDIDATES, 1), minval=BLUNTEST, maxval=SHARPEST)
     points = jnp.concatenate([jnp.where(held, level, besides), turn, sharpness], axis=1)
-    return Search(points, points, jnp.full(CANDIDATES, -jnp.inf), points[0], jnp.full(POINT, NEAR))
+    return Search(points, points, jnp.asarray(UNSEEN), points[0], jnp.full(POINT, NEAR, jnp.float32))
 
 
 def nowhere() -> Search:
     """A search before its first generation, which alone knows the budgets."""
     nothing, points = jnp.zeros(POINT), jnp.zeros((CANDIDATES, POINT))
-    return Search(points, points, jnp.full(CANDIDATES, -jnp.inf), nothing, nothing)
+    return Search(points, points, jnp.asarray(UNSEEN), nothing, nothing)
 
 
 def advance(
@@ -124,11 +123,11 @@ def advance(
     caution: Float[Array, ""] | float,
     generation: Int[Array, ""],
     share: Float[Array, ""],
-) -> tuple[Search, Generation]:
+) -> tuple[Search, Episodes]:
     """One generation, at `share` of the search, whose candidates are drawn by one key and all teach the same learners.
 
-    `at_random` is what random-ready costs with these learners and with others. `caution` is how many standard
-    errors of its own few episodes are kept from the budgets.
+    It gives the episodes of its best candidate. `at_random` is what random-ready costs with these learners and with
+    others. `caution` is how many standard errors of its own few episodes are kept from the budgets.
     """
     varying, drawing = jax.random.split(drawing)
     closes, later = share >= CLOSING, evaluation_episodes(env)
@@ -148,15 +147,15 @@ def advance(
     scores, excess = jax.vmap(judged)(seen)
     better = (scores > search.scores) & ~closes
     best, own = jnp.where(better[:, None], points, search.best), jnp.where(better, scores, search.scores)
-    step = LEAST_STEP + (STEP - LEAST_STEP) * jnp.maximum(1.0 - share / CLOSING, 0.0)
-    as_it_is = (ascended(env, points, excess, step), best, own)
+    rate = LAST_RATE + (RATE - LAST_RATE) * jnp.maximum(1.0 - share / CLOSING, 0.0)
+    as_it_is = (ascended(env, points, excess, rate), best, own)
     lap = (generation % LAP == LAP - 1) & ~closes
     race = jax.tree.map(partial(jnp.where, lap), varied(varying, asked(env, budgets), *as_it_is), as_it_is)
     mean, spread = moved(search.mean, search.spread, points, scores)
     leader, at = best[own.argmax()], scores.argmax()
     next_mean, next_spread = jnp.where(closes, mean, leader), jnp.where(closes, spread, search.spread)
     found = Search(race[0], race[1], race[2], next_mean, next_spread)
-    return found, Generation(points[at], jax.tree.map(lambda leaf: leaf[at], seen))
+    return found, jax.tree.map(lambda leaf: leaf[at], seen)
 
 
 def varied(
@@ -182,16 +181,17 @@ def ascended(
     env: Environment[Any],
     points: Float[Array, "candidates point"],
     excess: Float[Array, "candidates costs"],
-    step: Float[Array, ""] | float,
+    rate: Float[Array, ""] | float,
 ) -> Float[Array, "candidates point"]:
     """Points after a step of dual ascent: what exceeds its budget counts more, what stays below it less.
 
     `excess` is −∞ of a cost that carries no budget. A weight that holds several things follows the one that is missed
-    by most.
+    by most. Where the reward itself has a floor, all else counts less.
     """
     places = np.array(weight_places(env))
     most = jnp.full((len(points), WEIGHTS), -jnp.inf).at[:, places].max(excess)
-    moves = jnp.where(jnp.isfinite(most), jnp.clip(step * most, -LONGEST_STEP, LONGEST_STEP), 0.0)
+    moves = jnp.where(jnp.isfinite(most), jnp.clip(rate * most, -LONGEST_STEP, LONGEST_STEP), 0.0)
+    moves -= moves[:, own_weight(env)][:, None]
     return points.at[:, LEVELS].set(jnp.clip(points[:, LEVELS] + moves, LEAST, MOST))
 
 

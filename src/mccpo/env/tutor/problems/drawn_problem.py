@@ -48,6 +48,11 @@ class DrawnProblem(Tutoring[DrawnLearner]):
         return 0.0
 
     @property
+    def unready_allowed(self) -> None:
+        """Nothing is promised: which gate a problem has is drawn."""
+        return None
+
+    @property
     def bounds(self) -> Float[Array, " costs"]:
         """What `cost_bounds` is elsewhere, as arrays of the program."""
         fun = jnp.minimum(self.r_base + self.r_novelty, 1.0)
