@@ -8,6 +8,7 @@ from mccpo.errors import InputError
 from mccpo.evaluation import summarise
 from mccpo.experiments import Options, Session
 from mccpo.experiments.paper import held_out
+from mccpo.runs.results import Setting
 
 
 def row(ret, learning, c2=0.0):
@@ -48,6 +49,16 @@ def test_a_case_has_all_floors_and_budgets_beside_rules_and_their_mixtures(monke
     assert set(results.settings[0].rows) == {"pretrained", "random-ready"}
     assert results.settings[0].floors["learning"] > 0
     assert "of 2 settings" in results.finding
+
+
+def test_the_finding_speaks_of_judges_only_where_there_are_any():
+    met = {"satisfaction_strict": summarise([1.0]), "return": summarise([1.0])}
+    alone = Setting("a case", {}, {"pretrained": met | {"true_violation_rate": summarise([0.02])}})
+    judged = Setting("another", {}, {"pretrained": met | {"judged_violation_rate": summarise([0.03])}})
+    assert "judge" not in held_out.finding([alone])
+    assert "At most 2.0% of lessons are unready in truth, 3.0% with the worst judge's" in held_out.finding(
+        [alone, judged]
+    )
 
 
 def test_an_unknown_case_is_refused():

@@ -157,16 +157,20 @@ def finding(settings: Sequence[Setting]) -> str:
         return ""
     met = [(setting, row) for setting, row in rows if row["satisfaction_strict"].mean == 1]
     above = [row for setting, row in met if row["return"].mean >= _best(setting.rows)]
-    unready, judged = (
-        max((row[name].mean for _, row in rows if name in row), default=0.0)
-        for name in ("true_violation_rate", "judged_violation_rate")
-    )
+    unready = _most(rows, "true_violation_rate") or 0.0
+    judged = _most(rows, "judged_violation_rate")
+    by_judges = "" if judged is None else f", {judged:.1%} with the worst judge's learners"
     missed = ", ".join(setting.name for setting, row in rows if row["satisfaction_strict"].mean < 1)
     return (
         f"All that was asked for is met in {len(met)} of {len(rows)} settings, and in {len(above)} of these no "
         f"rule and no mixture of rules that meets it returns more. At most {unready:.1%} of lessons are unready in "
-        f"truth, {judged:.1%} with the learners of judges. Missed: {missed or 'none'}."
+        f"truth{by_judges}. Missed: {missed or 'none'}."
     )
+
+
+def _most(rows: Sequence[tuple[Setting, Row]], name: str) -> float | None:
+    """The largest mean of a metric; None where nobody measured it, which is not the same as 0."""
+    return max((row[name].mean for _, row in rows if name in row), default=None)
 
 
 def _best(rows: Rows) -> float:
